@@ -1,12 +1,13 @@
 """`cp` and `tucker`: models as NumPy and text files, several starts, refusals."""
 import json
 import os
+import re
 import subprocess
 
 import numpy as np
 import pytest
 
-from sweeps import RETENSOR, wait_for
+from sweeps import RETENSOR, ROOT, wait_for
 
 
 def call(workspace, *args, code=0):
@@ -164,6 +165,34 @@ def test_each_better_start_of_tucker_is_written_at_once(workspace):
     finally:
         started.kill()
         started.wait()
+
+
+def test_the_manual_gives_a_tensor_of_ones_own_a_name(workspace):
+    manual = (ROOT / "plots/docs/how-to/own-tensors.md").read_text()
+    entry = re.search(r"```yaml\n(datasets:.*?)```", manual, re.DOTALL)[1]
+    workspace.registry.write_text("schema: 1\n" + entry)
+    dims = json.loads(re.search(r"dims: (\[.*?\])", entry)[1])
+    nnz = int(re.search(r"nnz: (\d+)", entry)[1])
+    places = (np.arange(nnz) * (np.prod(dims) // nnz)).tolist()
+    lines = [" ".join(str(i + 1) for i in np.unravel_index(at, dims)) + " 1" for at in places]
+    workspace.cache.mkdir()
+    (workspace.cache / "mine.tns").write_text(f"3\n{' '.join(map(str, dims))}\n" +
+                                              "\n".join(lines) + "\n")
+    assert "ok" in call(workspace, "dataset", "verify", "mine").stdout
+    call(workspace, "cp", "mine", "--rank", "1", "--max-sweeps", "1", "--method", "pasta.cpu.coo")
+
+
+@pytest.mark.parametrize("more", [[], ["--method", "pasta.cpu.coo"]])
+@pytest.mark.parametrize("value", [0.1, 1e100])
+def test_values_of_a_file_are_read_in_the_type_that_is_asked_for(workspace, value, more):
+    (workspace.folder / "p.tns").write_text(f"1 1 1 {value}\n")
+    call(workspace, "cp", "p.tns", "--rank", "1", "--type", "f64", "--output", "p", *more)
+    assert float((workspace.folder / "p" / "weights.txt").read_text()) == \
+        pytest.approx(value, rel=1e-14)
+    call(workspace, "tucker", "p.tns", "--ranks", "1", "1", "1", "--method", "tucker.cpu.chain",
+         "--type", "f64", "--output", "t")
+    core = (workspace.folder / "t" / "core.tns").read_text().split()[-1]
+    assert abs(float(core)) == pytest.approx(value, rel=1e-14)
 
 
 @pytest.mark.parametrize("args", [["cp", "tiny", "--rank", "1"], [*TUCKER, "--ranks", "2", "2", "2"],

@@ -289,7 +289,8 @@ Interface bench_interface() {
       "columns of the dense operands");
   add("variant", word("TEXT"),
       "add, sub, mul or div of tew and ts; the einsum of a contraction, such as abk,kcd->abcd");
-  add("type", word("f32|f64", "f32"), "type of the values");
+  add("type", word("f32|f64", "f32"),
+      "type of the values, which are read in f32 from any file but a .tnsb file");
   add("method", words("METHOD..."),
       "only these methods, or auto, the one that the planner takes (default: all that have the "
       "operation)");

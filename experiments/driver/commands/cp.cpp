@@ -361,7 +361,7 @@ int cp_command(const Given& given) {
   const auto spec = spec_of(given);
   const Asked asked(given);
   if (given.flag("on-disk")) return cp_on_disk(given, registry, spec, asked);
-  const auto tensor = tensor_of(given);
+  const auto tensor = tensor_of(given, spec.dtype);
   make_output(given);
   expect_room(tensor->dims, Dims(tensor->dims.size(), spec.rank), spec.dtype);
   const auto asked_at = Clock::now();
@@ -444,7 +444,8 @@ Interface cp_interface() {
   add("solve", word("host|device", "device"),
       "where a method of the GPU keeps factors and solves systems; non-negative models of more "
       "than 256 components take the host");
-  add("type", word("f32|f64", "f32"), "type of the values and factors");
+  add("type", word("f32|f64", "f32"),
+      "type of the values and factors; data sets of the registry are kept in f32");
   add_decomposition_options(
       add, "the method whose MTTKRP is used (default: auto, the one that the planner takes)",
       {standard.max_sweeps, standard.tolerance, standard.seed});

@@ -14,7 +14,9 @@
 #include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "common/decompose/text_params.hpp"
+#include "common/io/cache.hpp"
 #include "common/io/files.hpp"
+#include "common/io/read.hpp"
 #include "common/machine/machine.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/facts.hpp"
@@ -84,10 +86,39 @@ cpd::Place solve_of(const Given& given) {
   return place == 1 ? cpd::Place::device : cpd::Place::host;
 }
 
-std::shared_ptr<const Coo> tensor_of(const Given& given) {
+std::optional<DType> type_of(const Given& given) {
+  const auto word = given.text("type");
+  return word.empty() ? std::optional<DType>() : dtype_from_name(word);
+}
+
+namespace {
+
+std::shared_ptr<const Coo> in_type(std::shared_ptr<const Coo> tensor, std::optional<DType> type) {
+  if (!type || tensor->dtype() == *type) return tensor;
+  auto other = *tensor;
+  other.values = tensor->values.cast(*type);
+  return std::make_shared<const Coo>(std::move(other));
+}
+
+std::shared_ptr<const Coo> read_in_type(const std::string& name, const Given& given,
+                                        std::optional<DType> type) {
+  const auto datasets = given.registry();
+  const auto& dataset = datasets.find(name);
+  const bool is_path = dataset.kind == "file";
+  if (is_path && type == DType::f64) {
+    ReadOptions options;
+    options.dtype = *type;
+    return std::make_shared<const Coo>(read_tensor(dataset.file, options));
+  }
+  return in_type(datasets.obtain(datasets.with_facts(name), given.cache()), type);
+}
+
+}  // namespace
+
+std::shared_ptr<const Coo> tensor_of(const Given& given, std::optional<DType> type) {
   const auto name = given.positional("a data set or a tensor file");
   const auto datasets = given.registry();
-  auto tensor = datasets.obtain(datasets.with_facts(name), given.cache());
+  auto tensor = read_in_type(name, given, type);
   if (tensor->nnz() == 0) throw input_error("{}: the tensor has no nonzeros", name);
   const auto terms = datasets.restriction(tensor->dims, tensor->nnz());
   if (const auto output = given.text("output"); !output.empty() && !terms.empty())
@@ -149,10 +180,14 @@ TakenMethod taken_method(const Given& given, const Registry& registry, const Pro
     return {.method = of_registry(registry.find(asked)), .params = std::move(params)};
   if (!params.empty())
     throw input_error("--params: found parameters without the --method that has them");
-  const auto datasets = given.registry();
-  const auto& dataset = datasets.with_facts(given.positional("a data set or a tensor file"));
-  const auto facts =
-      kept_facts(given.cache(), datasets.checksum(dataset, given.cache()), [&] { return tensor; });
+  // What the registry knows is known of single precision alone.
+  const auto checksum = [&] {
+    if (tensor->dtype() == DType::f64) return content_sha256(*tensor);
+    const auto datasets = given.registry();
+    return datasets.checksum(datasets.find(given.positional("a data set or a tensor file")),
+                             given.cache());
+  };
+  const auto facts = kept_facts(given.cache(), checksum(), [&] { return tensor; });
   auto planned = std::make_shared<const advise::Planned>(
       advise::advise_here(registry, Problem::outline(spec, tensor), facts, {calls}, allowed),
       advise::Wish{calls}, !given.flag("no-trial"));

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/advise/trial.hpp"
@@ -37,9 +38,12 @@ std::string start_columns(int number, std::uint64_t seed, std::size_t sweeps, do
 std::string best_line(int number, double fit);
 /// --solve, which each command describes itself; throws InputError for another word.
 cpd::Place solve_of(const Given& given);
-/// The tensor of the positional argument. Says on stderr where the model, which is derived from its
-/// values, may not be passed on. Throws InputError where it has no nonzero.
-std::shared_ptr<const Coo> tensor_of(const Given& given);
+/// --type, which each command describes itself; none where it was not given.
+std::optional<DType> type_of(const Given& given);
+/// The tensor of the positional argument, whose values a file by its path has in the type; data
+/// sets of the registry are kept in single precision. Says on stderr where the model, which is
+/// derived from its values, may not be passed on. Throws InputError where it has no nonzero.
+std::shared_ptr<const Coo> tensor_of(const Given& given, std::optional<DType> type);
 /// Throws OutOfMemory where the factors, with `ranks` columns by mode, are more than the machine
 /// holds: the kernel would end the program without a word.
 void expect_room(const Dims& dims, const Dims& ranks, DType type);

@@ -169,7 +169,7 @@ int tucker_command(const Given& given) {
   const auto registry = all_methods();
   const auto settings = settings_of(given);
   const int starts = starts_of(given, settings.start);
-  const auto tensor = tensor_of(given);
+  const auto tensor = tensor_of(given, type_of(given));
   make_output(given);
   expect_room(tensor->dims, settings.ranks, tensor->dtype());
   const auto taken = chain_of(given, registry, settings, tensor, starts);
@@ -213,6 +213,9 @@ Interface tucker_interface() {
   Options add;
   add("ranks", po::value<Dims>()->multitoken()->value_name("R..."),
       "mode lengths of the core, one for each mode");
+  add("type", word("f32|f64"),
+      "type of the values and factors (default: f32, or that of a .tnsb file); data sets of the "
+      "registry are kept in f32");
   add("start", word("LAW", "normal"),
       "initial factors: bases of normal columns, or nvecs (leading left singular vectors of the "
       "unfoldings)");
