@@ -195,8 +195,11 @@ def test_values_of_a_file_are_read_in_the_type_that_is_asked_for(workspace, valu
     assert abs(float(core)) == pytest.approx(value, rel=1e-14)
 
 
-@pytest.mark.parametrize("args", [["cp", "tiny", "--rank", "1"], [*TUCKER, "--ranks", "2", "2", "2"],
-                                  ["cp", "tiny.tnsb", "--rank", "1", "--on-disk"]])
+@pytest.mark.parametrize("args", [
+    ["cp", "tiny", "--rank", "1"],
+    [*TUCKER, "--ranks", "2", "2", "2"],
+    ["cp", "tiny.tnsb", "--rank", "1", "--on-disk"],
+])
 def test_a_folder_that_can_not_be_written_is_found_before_the_first_sweep(workspace, args):
     call(workspace, "dataset", "make", "tiny", "tiny.tnsb")
     (workspace.folder / "taken").write_text("")
