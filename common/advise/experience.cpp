@@ -98,8 +98,15 @@ Experience from_json(const json& j) {
 Experience Experience::parse(std::string_view text) {
   try {
     return from_json(json::parse(text));
-  } catch (const json::exception& e) {
-    throw input_error("model of the planner: {}", e.what());
+  } catch (const json::parse_error& e) {
+    throw input_error(
+        "model of the planner: found text that is no JSON at byte {}, expected what 'retensor "
+        "advise --train' writes",
+        e.byte);
+  } catch (const json::exception&) {
+    throw input_error(
+        "model of the planner: found JSON without the lists of a model, expected what 'retensor "
+        "advise --train' writes");
   } catch (InputError& e) {
     e.add_context("model of the planner");
     throw;

@@ -26,7 +26,8 @@ struct Choice {
   std::string params;  ///< those that are not the defaults, as cpd::params_in reads them
   Forecast forecast;
   double format_bytes = 0, device_bytes = 0, error = 0;
-  int families = 0;  ///< on whose tensors it was measured
+  int families = 0;       ///< on whose tensors it was measured
+  bool measured = false;  ///< its times are those of a trial and no forecast
 };
 
 /// "flycoo.cuda block=64".
@@ -37,7 +38,8 @@ struct Declined {
 };
 
 struct Advice {
-  std::vector<Choice> ranked;  ///< least total time first
+  std::vector<Choice>
+      ranked;  ///< least total time first; after a trial the measured ones stand before the others
   std::vector<Declined> declined;
   std::vector<std::string> outside;  ///< why the problem is unlike all that was measured
   double caution = kCaution;

@@ -100,6 +100,7 @@ Outcome settle(Advice& advice, const Problem& problem, const Wish& wish) {
   done.text = text_of(done.steps, advice.ranked);
   for (const auto& [place, tried] : done.steps) {
     if (!tried.failure.empty()) continue;
+    advice.ranked[place].measured = true;
     auto& forecast = advice.ranked[place].forecast;
     forecast.run = {std::log(std::max(tried.run, 1e-9)), 0};
     forecast.prepare = {std::log(std::max(tried.prepare, 1e-9)), 0};
@@ -108,6 +109,12 @@ Outcome settle(Advice& advice, const Problem& problem, const Wish& wish) {
     const auto winner =
         advice.ranked.begin() + static_cast<std::ptrdiff_t>(done.steps[*best].place);
     std::rotate(advice.ranked.begin(), winner, winner + 1);
+    // Those that were tried too, by what was measured; forecasts keep their order below.
+    std::stable_sort(advice.ranked.begin() + 1, advice.ranked.end(),
+                     [&](const Choice& a, const Choice& b) {
+                       if (!a.measured || !b.measured) return a.measured && !b.measured;
+                       return a.forecast.total(wish.calls) < b.forecast.total(wish.calls);
+                     });
   }
   return done;
 }

@@ -19,9 +19,9 @@ struct Outcome {
 };
 
 /// Tries choices as trial() says, each by a preparation and kRunsOfTrial runs whose results are
-/// not checked, and puts the one of the shortest run first; the times of all that were tried are
-/// those measured. The best so far stays prepared beside the next. Throws nothing that a method
-/// throws.
+/// not checked, and puts the one of the shortest run first and the others that ran behind it; their
+/// times are those measured. The best so far stays prepared beside the next. Throws nothing that a
+/// method throws.
 Outcome settle(Advice& advice, const Problem& problem, const Wish& wish);
 
 /// A choice after its trial.

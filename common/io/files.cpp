@@ -8,11 +8,13 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <random>
 
 #include "common/core/message.hpp"
 
 namespace retensor {
+namespace fs = std::filesystem;
 namespace {
 
 struct Descriptor {
@@ -56,11 +58,43 @@ namespace {
   throw system_error("{}: {}: {}", path, what, std::strerror(errno));
 }
 
+const char* kind_of(const fs::file_status& status) {
+  switch (status.type()) {
+    case fs::file_type::directory:
+      return "a folder";
+    case fs::file_type::fifo:
+      return "a pipe";
+    case fs::file_type::block:
+    case fs::file_type::character:
+      return "a device";
+    case fs::file_type::socket:
+      return "a socket";
+    default:
+      return "something else";
+  }
+}
+
 }  // namespace
 
+std::string writable_target(const std::string& path) {
+  std::error_code error;
+  const auto there = fs::status(path, error);
+  if (fs::exists(there) && !fs::is_regular_file(there))
+    throw input_error("{}: found {}, can be written only to a regular file", path, kind_of(there));
+  // A link that leads nowhere yet is followed too, as a shell does.
+  constexpr int kMostLinks = 40;
+  fs::path target = path;
+  for (int links = 0; links < kMostLinks; ++links) {
+    const auto next = fs::read_symlink(target, error);
+    if (error) return target.string();
+    target = target.parent_path() / next;
+  }
+  throw input_error("{}: found a circle of symbolic links, expected a file", path);
+}
+
 AtomicFile::AtomicFile(const std::string& path)
-    : path_(path),
-      temporary_(fmt::format("{}.{:x}-{:x}.part", path, ::getpid(), std::random_device{}())) {
+    : path_(writable_target(path)),
+      temporary_(fmt::format("{}.{:x}-{:x}.part", path_, ::getpid(), std::random_device{}())) {
   fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd_ < 0) fail_to_write(path_, "can't be created");
 }

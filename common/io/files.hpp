@@ -32,8 +32,13 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// Writes to a temporary file beside `path`; commit() flushes it to disk and renames it. Destroyed
-/// without commit(), it leaves nothing behind. Every failure throws SystemError.
+/// The file that a path leads to, through symbolic links, to be written or replaced. Throws
+/// InputError where a device, a pipe, a folder or anything else but a regular file is there.
+std::string writable_target(const std::string& path);
+
+/// Writes to a temporary file beside writable_target(path); commit() flushes it to disk and renames
+/// it. Destroyed without commit(), it leaves nothing behind. Every other failure throws
+/// SystemError.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);

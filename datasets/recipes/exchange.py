@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy
@@ -19,6 +20,10 @@ import numpy
 import tnsb
 
 LONGEST_MODE = 1 << 32
+LARGEST_INTEGER = 1 << 53  # up to which a double holds every one
+EXPECTED = {".npz": "what sparse.save_npz or scipy.sparse.save_npz writes",
+            ".h5": "an HDF5 file in the coordinate form of Binsparse"}
+EXPECTED[".hdf5"] = EXPECTED[".h5"]
 
 
 class Malformed(Exception):
@@ -40,8 +45,23 @@ def checked(path, shape, coords, values):
         if len(indices) and not 0 <= indices.min() <= indices.max() < length:
             raise Malformed(f"{path}: found indices {indices.min()} to {indices.max()} of mode "
                             f"{mode}, expected 0 to {length - 1}")
-    wide = values.dtype == numpy.float64
-    return shape, coords.astype("<u4"), values.astype("<f8" if wide else "<f4")
+    return shape, coords.astype("<u4"), floating(path, values)
+
+
+def floating(path, values):
+    """The values in single precision where that changes none, else in double precision."""
+    if values.dtype.kind in "iu" and len(values):
+        least, most = int(values.min()), int(values.max())
+        if not -LARGEST_INTEGER <= least <= most <= LARGEST_INTEGER:
+            far = most if most > LARGEST_INTEGER else least
+            raise Malformed(f"{path}: found the value {far}, expected integers of at most 2^53")
+    flawed = ~numpy.isfinite(values)
+    if flawed.any():
+        raise Malformed(f"{path}: found the value {values[flawed][0]}, expected finite numbers")
+    wide = values.astype("<f8")
+    with numpy.errstate(over="ignore"):
+        narrow = wide.astype("<f4")
+    return narrow if (narrow == wide).all() else wide
 
 
 def of_scipy(path, arrays):
@@ -111,18 +131,27 @@ FORMATS = {".npz": (read_npz, write_npz), ".h5": (read_hdf5, write_hdf5),
            ".hdf5": (read_hdf5, write_hdf5)}
 
 
+def read(path):
+    try:
+        return FORMATS[path.suffix][0](path)
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        said = " ".join(str(error.args[0] if isinstance(error, KeyError) else error).split())
+        raise Malformed(f"{path}: found '{said}', expected {EXPECTED[path.suffix]}") from None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("--input", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    part = arguments.out.with_name(arguments.out.name + ".part")
+    out = Path(os.path.realpath(arguments.out))  # a link stays, its target is replaced
+    part = out.with_name(out.name + ".part")
     try:
         if arguments.out.suffix == ".tnsb":
-            tnsb.write(arguments.out, *FORMATS[arguments.input.suffix][0](arguments.input))
+            tnsb.write(arguments.out, *read(arguments.input))
         else:
             FORMATS[arguments.out.suffix][1](part, *tnsb.read(arguments.input))
-            os.replace(part, arguments.out)
+            os.replace(part, out)
     except (Malformed, OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
         part.unlink(missing_ok=True)
         print(f"exchange: {error}", file=sys.stderr)

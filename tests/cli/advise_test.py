@@ -1,6 +1,7 @@
 """`advise` and `method: auto`: what is predicted for a user's own tensor, and what runs then."""
 import json
 import random
+import re
 import shutil
 import subprocess
 
@@ -79,7 +80,15 @@ def test_a_trial_measures_here(own):
     assert 1 <= len(found["trial"]) <= 3
     for tried in found["trial"]:
         assert tried["run_seconds"] > 0 and not tried["failure"]
+    tried = len([step for step in found["trial"] if not step["failure"]])
+    measured = [choice["measured"] for choice in found["ranked"]]
+    assert measured == [True] * tried + [False] * (len(measured) - tried)
+    behind = [choice["total_seconds"] for choice in found["ranked"][1:tried]]
+    assert behind == sorted(behind)
     text = own.do("advise", "mine.tns", "--trial", "--calls", 1e6).stdout
+    rows = [re.split(r" {2,}", line) for line in text.splitlines()[1:1 + len(measured)]]
+    assert rows[0][5:7] == ["1.00x", "measured"]
+    assert {row[5] for row in rows if row[6:7] != ["measured"] and len(row) > 6} <= {"-"}
     method = text.splitlines()[1].split()[0]
     assert f"A trial put {method}" in text and "\nBefore it: " in text
 
@@ -90,9 +99,14 @@ def test_a_trial_measures_here(own):
     (["--memory", "8XB"], "--memory: found '8XB'"),
     (["--machine", "abacus"], "found 'abacus', expected one of cpu, device"),
     (["--machine", "cpu", "--trial"], "leave --machine out"),
-    (["--model", "mine.tns"], "model of the planner"),
+    (["--model", "mine.tns"], "mine.tns: model of the planner: found text that is no JSON at"),
+    (["--model", "object.json"], "object.json: model of the planner: found JSON without the lists"),
+    (["--model", "list.json"], "list.json: model of the planner: found JSON without the lists"),
+    (["--model", "empty.json"], "empty.json: model of the planner: found text that is no JSON"),
     (["--mode", "7"], "mode 7")])
 def test_mistakes_are_told(own, args, words):
+    for name, text in (("object", "{}"), ("list", "[]"), ("empty", "")):
+        (own.folder / f"{name}.json").write_text(text)
     assert words in own.do("advise", "mine.tns", *args, code=2).stderr
 
 

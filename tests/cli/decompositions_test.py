@@ -1,12 +1,13 @@
 """`cp` and `tucker`: models as NumPy and text files, several starts, refusals."""
 import json
 import os
+import re
 import subprocess
 
 import numpy as np
 import pytest
 
-from sweeps import RETENSOR
+from sweeps import RETENSOR, ROOT, wait_for
 
 
 def call(workspace, *args, code=0):
@@ -66,8 +67,7 @@ def test_the_text_files_hold_the_same_model(model):
     _, _, folder, _ = model
     with np.load(folder / "model.npz") as npz:
         for m in range(3):
-            assert np.loadtxt(folder / f"factor-{m}.txt") == pytest.approx(npz[f"factor_{m}"],
-                                                                           rel=1e-7)
+            assert (np.loadtxt(folder / f"factor-{m}.txt") == npz[f"factor_{m}"]).all()
         assert np.loadtxt(folder / "weights.txt") == pytest.approx(npz["weights"])
         assert np.loadtxt(folder / "fit.txt") == pytest.approx(npz["fit"])
 
@@ -152,6 +152,79 @@ def test_the_best_of_several_starts_of_tucker_is_kept(workspace):
     assert lines[-2].startswith(f"best: start {told['best'] + 1}, fit ")
     with np.load(workspace.folder / "best" / "model.npz") as npz:
         assert npz["fit"] == pytest.approx(told["fit"])
+
+
+def test_each_better_start_of_tucker_is_written_at_once(workspace):
+    started = subprocess.Popen(
+        [RETENSOR, *TUCKER, "--ranks", "2", "2", "1", "--starts", "1000000", "--output", "best",
+         "--registry", str(workspace.registry), "--cache", str(workspace.cache)],
+        cwd=workspace.folder, stdout=subprocess.DEVNULL)
+    try:
+        wait_for((workspace.folder / "best" / "model.npz").exists, seconds=20)
+        assert started.poll() is None
+    finally:
+        started.kill()
+        started.wait()
+
+
+def test_the_manual_gives_a_tensor_of_ones_own_a_name(workspace):
+    manual = (ROOT / "plots/docs/how-to/own-tensors.md").read_text()
+    entry = re.search(r"```yaml\n(datasets:.*?)```", manual, re.DOTALL)[1]
+    workspace.registry.write_text("schema: 1\n" + entry)
+    dims = json.loads(re.search(r"dims: (\[.*?\])", entry)[1])
+    nnz = int(re.search(r"nnz: (\d+)", entry)[1])
+    places = (np.arange(nnz) * (np.prod(dims) // nnz)).tolist()
+    lines = [" ".join(str(i + 1) for i in np.unravel_index(at, dims)) + " 1" for at in places]
+    workspace.cache.mkdir()
+    (workspace.cache / "mine.tns").write_text(f"3\n{' '.join(map(str, dims))}\n" +
+                                              "\n".join(lines) + "\n")
+    assert "ok" in call(workspace, "dataset", "verify", "mine").stdout
+    call(workspace, "cp", "mine", "--rank", "1", "--max-sweeps", "1", "--method", "pasta.cpu.coo")
+
+
+@pytest.mark.parametrize("more", [[], ["--method", "pasta.cpu.coo"]])
+@pytest.mark.parametrize("value", [0.1, 1e100])
+def test_values_of_a_file_are_read_in_the_type_that_is_asked_for(workspace, value, more):
+    (workspace.folder / "p.tns").write_text(f"1 1 1 {value}\n")
+    call(workspace, "cp", "p.tns", "--rank", "1", "--type", "f64", "--output", "p", *more)
+    assert float((workspace.folder / "p" / "weights.txt").read_text()) == \
+        pytest.approx(value, rel=1e-14)
+    call(workspace, "tucker", "p.tns", "--ranks", "1", "1", "1", "--method", "tucker.cpu.chain",
+         "--type", "f64", "--output", "t")
+    core = (workspace.folder / "t" / "core.tns").read_text().split()[-1]
+    assert abs(float(core)) == pytest.approx(value, rel=1e-14)
+
+
+@pytest.mark.parametrize("args", [
+    ["cp", "tiny", "--rank", "1"],
+    [*TUCKER, "--ranks", "2", "2", "2"],
+    ["cp", "tiny.tnsb", "--rank", "1", "--on-disk"],
+])
+def test_a_folder_that_can_not_be_written_is_found_before_the_first_sweep(workspace, args):
+    call(workspace, "dataset", "make", "tiny", "tiny.tnsb")
+    (workspace.folder / "taken").write_text("")
+    for output in ("taken", "taken/model"):
+        done = call(workspace, *args, "--output", output, code=2)
+        assert done.stdout == ""
+        assert f"--output: found {output}, expected a folder" in done.stderr
+    (workspace.folder / "model.npz").mkdir()
+    done = call(workspace, *args, "--output", ".", code=2)
+    assert done.stdout == "" and "--output: ./model.npz: found a folder" in done.stderr
+
+
+def test_a_model_leaves_no_files_of_an_older_one(workspace):
+    workspace.add_uniform("five", [4, 3, 2, 3, 2], 30)
+    workspace.add_uniform("flat", [9, 7], 12)
+    cp = ["cp", "--rank", "2", "--max-sweeps", "2", "--method", "pasta.cpu.coo", "--output", "m"]
+    both = {"factor-0.txt", "factor-1.txt", "fit.txt", "model.npz"}
+    call(workspace, *cp, "five")
+    assert (workspace.folder / "m" / "factor-4.txt").exists()
+    call(workspace, *cp, "flat")
+    assert set(os.listdir(workspace.folder / "m")) == both | {"weights.txt"}
+    call(workspace, *TUCKER, "--ranks", "2", "2", "2", "--output", "m")
+    assert set(os.listdir(workspace.folder / "m")) == both | {"factor-2.txt", "core.tns"}
+    call(workspace, *cp, "flat")
+    assert set(os.listdir(workspace.folder / "m")) == both | {"weights.txt"}
 
 
 @pytest.mark.parametrize("args, words", [

@@ -193,7 +193,7 @@ def test_values_are_dropped_only_where_that_is_asked_for(tmp_path):
     ("a.txt", "sptensor\n2\n2 2\n2\n0 0 1\n", "4:1: found '2', expected 1, the nonzeros"),
     ("a.txt", "sptensor\n2\n2 2\n1\n2 0 1\n", "5:1: found '2', expected an index of mode 1 of 2"),
     ("a.txt", "sptensor indices\n2\n2 2\n0\n", "1:10"),
-    ("a.npz", "no zip", "exchange"),
+    ("a.npz", "no zip", "expected what sparse.save_npz"),
 ])
 def test_flawed_files_are_refused_with_their_place(tmp_path, name, text, words):
     (tmp_path / name).write_text(text)
@@ -208,12 +208,75 @@ def test_flawed_files_are_refused_with_their_place(tmp_path, name, text, words):
     ({"data": [1.0, 2.0], "coords": [[1], [0]], "shape": [2, 2]}, "for (2,) values"),
     ({"data": [1.0], "coords": [[1.5], [0]], "shape": [2, 2]}, "arrays of float64"),
     ({"data": [1.0], "coords": [[1], [0]]}, "no array shape"),
+    ({"data": [numpy.nan], "coords": [[1], [0]], "shape": [2, 2]},
+     "found the value nan, expected finite numbers"),
+    ({"data": [2**53 + 1], "coords": [[1], [0]], "shape": [2, 2]},
+     "found the value 9007199254740993, expected integers of at most 2^53"),
+    ({"data": [None], "coords": [[1], [0]], "shape": [2, 2]},
+     "expected what sparse.save_npz or scipy.sparse.save_npz writes"),
+    ({"data": [1.0, 2.0], "coords": [[1, 1], [0, 0]], "shape": [2, 2]}, "expected"),
     ({"data": [1.0], "coords": [[1], [0]], "shape": [2, 2], "fill_value": 1.0}, "fill value 1.0"),
 ])
 def test_flawed_arrays_are_refused(tmp_path, arrays, words):
     numpy.savez(tmp_path / "a.npz", **{k: numpy.array(v) for k, v in arrays.items()})
     done = retensor("convert", tmp_path / "a.npz", tmp_path / "b.tns")
     assert done.returncode == 2 and words in done.stderr, done.stderr
+    assert done.stderr.startswith(f"retensor: {tmp_path / 'a.npz'}")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_truncated_archive_is_refused_by_its_name(source, tmp_path):
+    converted(source, tmp_path / "a.npz")
+    whole = (tmp_path / "a.npz").read_bytes()
+    (tmp_path / "a.npz").write_bytes(whole[:len(whole) // 2])
+    done = retensor("convert", tmp_path / "a.npz", tmp_path / "b.tns")
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert f"{tmp_path / 'a.npz'}: found 'File is not a zip file', expected what" in done.stderr
+
+
+@pytest.mark.parametrize("ending", ["npz", "h5", "tnsb", "tns"])
+def test_values_that_single_precision_would_change_stay_as_they_are(tmp_path, ending):
+    needs({"h5": "hdf5"}.get(ending, ending))
+    values = numpy.array([0.1, 1 / 3, 1e200, 16777217])
+    coords = numpy.array([[0, 1, 2, 3], [0, 0, 1, 1]])
+    numpy.savez(tmp_path / "a.npz", data=values, coords=coords, shape=numpy.array([4, 2]))
+    done = converted(tmp_path / "a.npz", tmp_path / f"b.{ending}")
+    assert "values in double precision" in done.stderr
+    converted(tmp_path / f"b.{ending}", tmp_path / "c.npz")
+    with numpy.load(tmp_path / "c.npz") as arrays:
+        assert arrays["data"].dtype == numpy.float64
+        assert arrays["data"].tolist() == values.tolist()
+    numpy.savez(tmp_path / "a.npz", data=numpy.array([16777217, 2]), coords=[[0, 1], [0, 0]],
+                shape=[4, 2])
+    converted(tmp_path / "a.npz", tmp_path / "c.npz")
+    with numpy.load(tmp_path / "c.npz") as arrays:
+        assert arrays["data"].tolist() == [16777217, 2]
+
+
+def test_values_stay_in_single_precision_where_that_changes_nothing(tmp_path):
+    (tmp_path / "a.tns").write_text("1 1 0.1\n2 2 0.5\n")
+    done = converted(tmp_path / "a.tns", tmp_path / "b.npz")
+    assert "precision" not in done.stderr
+    with numpy.load(tmp_path / "b.npz") as arrays:
+        assert arrays["data"].dtype == numpy.float32
+    converted(tmp_path / "b.npz", tmp_path / "c.tns")
+    assert content(tmp_path / "c.tns")[1] == ["1 1 0.1", "2 2 0.5"]
+
+
+@pytest.mark.parametrize("name", ["b.tns", "b.tnsb", "b.npz", "b.mtx"])
+def test_what_is_no_regular_file_stays_what_it_is(tmp_path, name):
+    source = tmp_path / "a.tns"
+    source.write_text("2\n2 3\n2 2 1\n1 3 1\n")
+    os.mkfifo(tmp_path / name)
+    done = retensor("convert", source, tmp_path / name)
+    assert done.returncode == 2
+    assert f"{name}: found a pipe, can be written only to a regular file" in done.stderr
+    assert (tmp_path / name).is_fifo()
+    (tmp_path / name).unlink()
+    (tmp_path / name).symlink_to("target")
+    for _ in range(2):  # a link without a target, then with one
+        converted(source, tmp_path / name)
+        assert (tmp_path / name).is_symlink() and (tmp_path / "target").is_file()
 
 
 def test_genten_files_that_count_from_one_say_so(tmp_path):

@@ -55,10 +55,66 @@ def test_times_become_rows_that_say_whose_code_it_was(workspace):
     (HEADER + LINE.replace(",f32", ""), ":2: found 7 cells, expected 8"),
     (HEADER + LINE.replace("parti.cuda", "splatt.cpu"), "method 'splatt.cpu', expected --cpu NAME"),
     (HEADER, "no times"),
+    (HEADER + LINE.replace("mttkrp", "spmm"), ":2: found mode '0', expected none for spmm"),
+    (HEADER + LINE.replace(",0,", ",7,"), ":2: mttkrp: found mode 7, expected 0 to 2"),
+    (HEADER + LINE.replace(",0,", ",,"), ":2: found mode '', expected one, counted from 0, for"),
+    (HEADER + LINE.replace(",32,", ",,"), ":2: found rank '', expected one for mttkrp"),
+    (HEADER + LINE.replace("mttkrp", "ttv"), ":2: found rank '32', expected none for ttv"),
+    (HEADER + LINE.replace(",32,", ",0,"), ":2: mttkrp: found rank 0, expected at least 1"),
+    (HEADER + LINE.replace("mttkrp", "spmm").replace(",0,", ",,"),
+     ":2: spmm: found a tensor of order 3, expected 2"),
+    (HEADER + LINE.replace("a/b", "ab"), ":2: found artifact 'ab', expected <paper>/<artifact>"),
+    (HEADER + LINE.replace("a/b", '"a,b"'), ":2: found cell '\"a', expected a name"),
+    (HEADER + LINE.replace("f32", "f16"), ":2: dtype: unknown value type 'f16', expected f32 or"),
+    (HEADER + LINE.replace("tiny", "far"), ":2: dataset: unknown data set 'far'"),
 ])
 def test_bad_tables_are_refused_with_their_line_and_nothing_is_written(workspace, text, message):
     assert message in bring(workspace, text, code=2).stderr
     assert not workspace.out.exists()
+
+
+def test_a_table_of_a_spreadsheet_is_taken_and_a_torn_line_is_reported(workspace):
+    bring(workspace, "\ufeff" + HEADER + LINE.replace("a/b", '"a/b"'))
+    row, = workspace.lines()
+    assert row["case"]["artifact"] == "a/b"
+    whole = workspace.out.read_text()
+    workspace.out.write_text(whole + '{"kind":"ro')
+    done = bring(workspace, HEADER + LINE.replace(",0,", ",1,"))
+    assert "cut off a torn last line of 11 bytes" in done.stderr
+    assert len(workspace.lines()) == 2
+
+
+def test_a_table_that_is_not_there_is_a_mistake_of_the_caller(workspace):
+    done = retensor("import", workspace.folder / "no.csv", "--who", "x", "--gpu", "A", "--out",
+                    workspace.out, code=2)
+    assert "no.csv: can't be read: No such file" in done.stderr
+    for command in (["rows"], ["compare", "no.jsonl"], ["confirm"], ["calibrate"]):
+        assert "no.jsonl: there is no such file" in retensor(*command, "no.jsonl", code=2).stderr
+
+
+@pytest.mark.parametrize("command", [
+    ["compare", "OUT"],
+    ["referee", "experiments/pasta/fig4.yaml", "--rows"],
+    ["verdict", "pasta", "--rows"],
+    ["confirm", "--dry-run"],
+    ["calibrate"],
+])
+def test_a_torn_last_line_is_told_by_whoever_reads_the_file(workspace, command):
+    bring(workspace, HEADER + LINE)
+    with open(workspace.out, "a", encoding="utf-8") as file:
+        file.write('{"kind":"ro')
+    command = [workspace.out if word == "OUT" else word for word in command]
+    done = subprocess.run([RETENSOR, *command, workspace.out], cwd=ROOT, text=True, timeout=120,
+                          capture_output=True, check=False)
+    assert f"{workspace.out}:3: the last line is torn and was left out" in done.stderr
+
+
+def test_a_damaged_line_is_shown_with_its_zero_bytes(workspace):
+    bring(workspace, HEADER + LINE)
+    whole = workspace.out.read_text()
+    workspace.out.write_text("\0abc\n" + whole)
+    done = retensor("rows", workspace.out, code=2)
+    assert ":1: found '\\x00abc', expected a line of a result file (JSON)" in done.stderr
 
 
 def test_an_import_names_its_source_and_one_device(workspace):

@@ -178,6 +178,21 @@ def test_a_signal_stops_after_the_current_case(workspace, sent):
     assert len({row["key"] for row in workspace.lines()}) == len(workspace.lines()) == 6
 
 
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_so_after_threads_have_read_a_file_for_the_plan(workspace, sent):
+    lines = [f"{i + 1} {j + 1} {k + 1} 1" for i in range(30) for j in range(30) for k in range(30)]
+    (workspace.folder / "big.tns").write_text("\n".join(lines) + "\n")
+    spec = workspace.spec(copies(6, 500), axes={"dataset": str(workspace.folder / "big.tns")})
+    running = workspace.start(spec, env={**os.environ, "OMP_NUM_THREADS": "4"})
+    wait_for(lambda: len(workspace.lines()) == 1)
+    time.sleep(0.3)
+    running.send_signal(sent)
+    _, talk = running.communicate(timeout=60)
+    assert running.returncode == 128 + sent
+    assert "run the same command again" in talk
+    assert [row["status"] for row in workspace.lines()] == ["ok", "ok"]
+
+
 def test_a_second_signal_stops_at_once(workspace):
     running = workspace.start(workspace.spec(["faulty.cpu.hang"]))
     wait_for(lambda: workspace.lines("session"))

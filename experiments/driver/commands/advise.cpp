@@ -28,7 +28,13 @@ const std::vector<double> kRegretCalls = {1, 10, 100, 1000};
 advise::Experience experience_for(const Given& given) {
   const auto file = given.text("model");
   if (file.empty()) return advise::Experience::built_in();
-  return advise::Experience::parse(MappedFile(file).view());
+  const MappedFile content(file);
+  try {
+    return advise::Experience::parse(content.view());
+  } catch (InputError& e) {
+    e.add_context(file);
+    throw;
+  }
 }
 
 int train_model(const Given& given) {
@@ -165,15 +171,16 @@ advise::Wish wish_of(const Given& given) {
   return wish;
 }
 
-TableRow advice_row(const advise::Choice& choice, double calls, double fastest) {
+/// `ratio`: of the total time and that of the first.
+TableRow advice_row(const advise::Choice& choice, double calls, const std::string& ratio) {
   const auto& f = choice.forecast;
   return {std::string(choice.method->id()),
           choice.params.empty() ? "-" : choice.params,
           duration_text(f.prepare_seconds()),
           duration_text(f.run_seconds()),
           duration_text(f.total(calls)),
-          fmt::format("{:.2f}x", f.total(calls) / fastest),
-          fmt::format("{:.2g}x", f.total(calls, 1) / f.total(calls)),
+          ratio,
+          choice.measured ? "measured" : fmt::format("{:.2g}x", f.total(calls, 1) / f.total(calls)),
           bytes_text(static_cast<Count>(choice.format_bytes)),
           choice.device_bytes > 0 ? bytes_text(static_cast<Count>(choice.device_bytes)) : "-",
           fmt::format("{:.1e}", choice.error)};
@@ -182,10 +189,15 @@ TableRow advice_row(const advise::Choice& choice, double calls, double fastest) 
 void print_advice(const advise::Advice& advice, const advise::Wish& wish, bool all) {
   if (!advice.ranked.empty()) {
     std::vector<TableRow> rows;
-    const double fastest = advice.ranked.front().forecast.total(wish.calls);
+    const auto& first = advice.ranked.front();
     for (const auto& choice : advice.ranked) {
       if (!all && rows.size() == 10) break;
-      rows.push_back(advice_row(choice, wish.calls, fastest));
+      // A forecast tells nothing beside a time of the trial.
+      const auto ratio = choice.measured == first.measured
+                             ? fmt::format("{:.2f}x", choice.forecast.total(wish.calls) /
+                                                          first.forecast.total(wish.calls))
+                             : "-";
+      rows.push_back(advice_row(choice, wish.calls, ratio));
     }
     std::cout << table_text({"method", "parameters", "prepare", "run", "total", "/ first",
                              "give or take", "format", "device", "error"},
@@ -217,6 +229,7 @@ json advice_json(const advise::Advice& advice, const advise::Wish& wish,
                       {"format_bytes", c.format_bytes},
                       {"device_bytes", c.device_bytes},
                       {"error", c.error},
+                      {"measured", c.measured},
                       {"families", c.families}});
   for (const auto& d : advice.declined)
     declined.push_back({{"method", d.method}, {"params", d.params}, {"reason", d.reason}});
@@ -284,8 +297,8 @@ Interface advise_interface() {
   add("machine", word("NAME"),
       "plan for cpu, device or a machine that has rows, such as H200 (default: this machine)");
   add("trial", flag(),
-      "prepare up to three candidates that are too close to tell apart and run each twice, if that "
-      "is expected to pay");
+      "prepare up to three candidates that are too close to tell apart, run each twice if that is "
+      "expected to pay, and list those first with the times measured");
   add("all", flag(), "list every candidate, and why others were left out");
   add("model", word("FILE"), "table to predict from (default: the one built in)");
   add("train", word("FILE"),

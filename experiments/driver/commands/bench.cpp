@@ -233,14 +233,21 @@ void expect_cases(const Plan& plan) {
                        : fmt::format("bench: nothing to run: {}", plan.skips.front().reason));
 }
 
-int bench_command(const Given& given) {
-  check_numbers(given);
-  const auto datasets = given.registry();
+Plan plan_of(const Given& given, const DatasetRegistry& datasets) {
+  const EndedBySignals planning;
   auto spec = spec_of(given, all_methods());
   const auto registry = methods_for(spec);
   for (const auto& entry : spec.methods) method_of_spec(registry, entry.id);
-  const auto plan = make_plan(spec, registry, datasets);
+  auto plan = make_plan(spec, registry, datasets);
   expect_cases(plan);
+  return plan;
+}
+
+int bench_command(const Given& given) {
+  check_numbers(given);
+  StopSignals stop;
+  const auto datasets = given.registry();
+  const auto plan = plan_of(given, datasets);
   const ScratchFolder scratch;  // for rows that the user does not keep
   const auto kept = given.text("output");
   SweepOptions sweep;
@@ -249,7 +256,6 @@ int bench_command(const Given& given) {
   sweep.rerun = true;
   sweep.quiet = given.flag("quiet");
   sweep.argv = given.command_line("bench");
-  StopSignals stop;
   const auto done = run_sweep(plan, datasets, sweep, stop);
   const auto list = rankings(rows_of_session(done.path));
   if (given.flag("json")) {
@@ -283,7 +289,8 @@ Interface bench_interface() {
       "columns of the dense operands");
   add("variant", word("TEXT"),
       "add, sub, mul or div of tew and ts; the einsum of a contraction, such as abk,kcd->abcd");
-  add("type", word("f32|f64", "f32"), "type of the values");
+  add("type", word("f32|f64", "f32"),
+      "type of the values, which are read in f32 from any file but a .tnsb file");
   add("method", words("METHOD..."),
       "only these methods, or auto, the one that the planner takes (default: all that have the "
       "operation)");

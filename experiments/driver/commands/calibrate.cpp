@@ -54,6 +54,7 @@ int calibrate_command(const Given& given) {
   const auto rows = read_results(
       given.positionals("calibrate: expected the result files of a spec with `launches`"), {},
       Machines::each);
+  tell_warnings(rows.warnings);
   const auto made = calibrate(rows.rows);
   const auto path = given.text("out");
   if (!path.empty() && !(std::ofstream(path) << made.dump(2) << '\n'))

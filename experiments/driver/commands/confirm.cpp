@@ -146,7 +146,9 @@ std::vector<Repetition> repetitions_of(const std::vector<Row>& sample,
 int confirm_command(const Given& given) {
   const auto path = given.positional("a result file");
   const auto time_limit = given.time_limit();
-  auto rows = rows_to_confirm(read_results({path}, {}, Machines::each).rows, given.flag("dirty"));
+  auto results = read_results({path}, {}, Machines::each);
+  tell_warnings(results.warnings);
+  auto rows = rows_to_confirm(std::move(results.rows), given.flag("dirty"));
   if (!given.flag("same-model")) rows = of_this_machine(std::move(rows));
   if (rows.empty()) {
     std::cerr << path << ": every row with times was measured with today's code\n";
@@ -160,10 +162,10 @@ int confirm_command(const Given& given) {
     return 0;
   }
 
+  StopSignals stop;
   expect_this_model(sample);
   const auto thresholds = told_thresholds(sample, calibrations_of(given));
   const auto sweep = sweep_beside(path, given);
-  StopSignals stop;
   const auto done = run_sweep(plan_of(sample, time_limit), given.registry(), sweep, stop);
   const auto session = newest_session(done.path);
   const auto measured = newest_rows({done.path});

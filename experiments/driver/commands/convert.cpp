@@ -1,6 +1,7 @@
 // retensor dataset convert: a tensor file in the format of another program, read back and compared.
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -50,6 +51,26 @@ void require_ones(const Coo& tensor, const std::string& path) {
   });
 }
 
+/// The number that the shortest text of a value states.
+double as_written(float value) {
+  const auto text = fmt::format("{}", value);
+  double stated = 0;
+  std::from_chars(text.data(), text.data() + text.size(), stated);
+  return stated;
+}
+
+/// Values in single precision where that changes none of them: no bits of a binary file, and no
+/// digits of a text, where 0.1 stays 0.1.
+Coo narrowed(Coo tensor, bool from_text) {
+  const auto keeps = [from_text](double value) {
+    const auto narrow = static_cast<float>(value);
+    return static_cast<double>(narrow) == value || (from_text && as_written(narrow) == value);
+  };
+  if (std::ranges::all_of(tensor.values.as<double>(), keeps))
+    tensor.values = tensor.values.cast(DType::f32);
+  return tensor;
+}
+
 /// Throws when what was written is not what was read; it stays, for one to look at.
 void compare(const ExchangeFormat& format, const std::string& path, const Coo& tensor,
              const std::string& recipes) {
@@ -84,7 +105,8 @@ int convert_dataset(const std::string& input, const std::string& output, const G
   ReadOptions options;
   options.index_base = base_of(given.text("index-base"));
   options.duplicates = duplicates_of(given.text("duplicates"));
-  auto tensor = read_exchange(input, recipes, options);
+  options.dtype = DType::f64;
+  auto tensor = narrowed(read_exchange(input, recipes, options), holds_text(input));
   if (const auto modes = given.text("modes"); !modes.empty()) {
     const auto order = modes_of(modes, tensor.order());
     tensor = with_modes(std::move(tensor), order);
@@ -95,8 +117,9 @@ int convert_dataset(const std::string& input, const std::string& output, const G
   if (const auto terms = given.registry().restriction(tensor.dims, tensor.nnz()); !terms.empty())
     std::cerr << fmt::format("{}: {}\n", output, terms);
   const auto modes = given.text("modes");
-  std::cerr << fmt::format("{}: {}, {} nonzeros, {}; modes {}; indices {}; read back and equal\n",
+  std::cerr << fmt::format("{}: {}, {} nonzeros, {}{}; modes {}; indices {}; read back and equal\n",
                            output, format.name, tensor.nnz(), joined(tensor.dims, " x "),
+                           tensor.dtype() == DType::f64 ? "; values in double precision" : "",
                            modes.empty() ? "in the order of the input" : modes + " of the input",
                            format.indices);
   return 0;

@@ -125,6 +125,7 @@ std::string file_of(const Given& given, const char* option) {
   if (!fs::is_directory(folder) || fs::is_directory(path))
     throw input_error("--{}: found {}, expected a file in a folder that exists", option,
                       path.string());
+  expect_writable(option, path);
   return path.string();
 }
 
@@ -241,11 +242,11 @@ void write_arrays(const fs::path& path, const KruskalModel& model) {
 }
 
 void write_model(const fs::path& folder, const KruskalModel& model) {
-  fs::create_directories(folder);
+  remove_older_model(folder, model.factors.size(), "core.tns");
   write_text(folder / "weights.txt", model.weights);
   write_text(folder / "fit.txt", model.fit);
   for (std::size_t m = 0; m < model.factors.size(); ++m)
-    write_text(folder / fmt::format("factor-{}.txt", m), model.factors[m]);
+    write_text(folder / factor_file(m), model.factors[m]);
   write_arrays(folder / "model.npz", model);
 }
 
@@ -316,6 +317,7 @@ int cp_on_disk(const Given& given, const Registry& registry, const ProblemSpec& 
         "--on-disk: found --starts, --checkpoint, --constraint or --last-sweeps, expected none of "
         "them");
   const auto& method = method_on_disk(given, registry);
+  make_output(given);
   const auto begin = Clock::now();
   FileAls als(given.positional("a binary tensor (.tnsb)"), spec, method,
               cpd::params_in(given.text("params")));
@@ -359,7 +361,8 @@ int cp_command(const Given& given) {
   const auto spec = spec_of(given);
   const Asked asked(given);
   if (given.flag("on-disk")) return cp_on_disk(given, registry, spec, asked);
-  const auto tensor = tensor_of(given);
+  const auto tensor = tensor_of(given, spec.dtype);
+  make_output(given);
   expect_room(tensor->dims, Dims(tensor->dims.size(), spec.rank), spec.dtype);
   const auto asked_at = Clock::now();
   const auto taken = method_of(given, registry, spec, tensor);
@@ -442,7 +445,8 @@ Interface cp_interface() {
   add("solve", word("host|device", "device"),
       "where a method of the GPU keeps factors and solves systems; non-negative models of more "
       "than 256 components take the host");
-  add("type", word("f32|f64", "f32"), "type of the values and factors");
+  add("type", word("f32|f64", "f32"),
+      "type of the values and factors; data sets of the registry are kept in f32");
   add_decomposition_options(
       add, "the method whose MTTKRP is used (default: auto, the one that the planner takes)",
       {standard.max_sweeps, standard.tolerance, standard.seed});

@@ -274,7 +274,9 @@ Interface dataset_interface() {
       "registry says that the recipe needs one.\n"
       "convert INPUT OUTPUT: converts a tensor file, reads the result back and compares it. INPUT "
       "is a .tns, .mtx, .smtx, .tnsb, GenTen, .npz or HDF5 file (plain, gzip, zstd, or in a tar "
-      "archive), or a folder of .mtx files, the slices of the last mode.\n"
+      "archive), or a folder of .mtx files, the slices of the last mode. Values that single "
+      "precision would change stay in double precision.
+"
       "verify [NAME...]: compares data sets with the mode lengths, nonzeros and checksum of the "
       "registry. Without a name, it checks all data sets that are present or quick to make.",
       "retensor dataset make wordnet wordnet.tnsb", -1};

@@ -5,20 +5,25 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
+#include <limits>
 
 #include <fmt/format.h>
 
 #include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "common/decompose/text_params.hpp"
+#include "common/io/cache.hpp"
 #include "common/io/files.hpp"
+#include "common/io/read.hpp"
 #include "common/machine/machine.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/facts.hpp"
 #include "experiments/driver/spec/methods.hpp"
 
 namespace retensor::driver {
+namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kClear = "\r\x1b[K";  // the line of a terminal
@@ -81,10 +86,39 @@ cpd::Place solve_of(const Given& given) {
   return place == 1 ? cpd::Place::device : cpd::Place::host;
 }
 
-std::shared_ptr<const Coo> tensor_of(const Given& given) {
+std::optional<DType> type_of(const Given& given) {
+  const auto word = given.text("type");
+  return word.empty() ? std::optional<DType>() : dtype_from_name(word);
+}
+
+namespace {
+
+std::shared_ptr<const Coo> in_type(std::shared_ptr<const Coo> tensor, std::optional<DType> type) {
+  if (!type || tensor->dtype() == *type) return tensor;
+  auto other = *tensor;
+  other.values = tensor->values.cast(*type);
+  return std::make_shared<const Coo>(std::move(other));
+}
+
+std::shared_ptr<const Coo> read_in_type(const std::string& name, const Given& given,
+                                        std::optional<DType> type) {
+  const auto datasets = given.registry();
+  const auto& dataset = datasets.find(name);
+  const bool is_path = dataset.kind == "file";
+  if (is_path && type == DType::f64) {
+    ReadOptions options;
+    options.dtype = *type;
+    return std::make_shared<const Coo>(read_tensor(dataset.file, options));
+  }
+  return in_type(datasets.obtain(datasets.with_facts(name), given.cache()), type);
+}
+
+}  // namespace
+
+std::shared_ptr<const Coo> tensor_of(const Given& given, std::optional<DType> type) {
   const auto name = given.positional("a data set or a tensor file");
   const auto datasets = given.registry();
-  auto tensor = datasets.obtain(datasets.with_facts(name), given.cache());
+  auto tensor = read_in_type(name, given, type);
   if (tensor->nnz() == 0) throw input_error("{}: the tensor has no nonzeros", name);
   const auto terms = datasets.restriction(tensor->dims, tensor->nnz());
   if (const auto output = given.text("output"); !output.empty() && !terms.empty())
@@ -105,6 +139,34 @@ void expect_room(const Dims& dims, const Dims& ranks, DType type) {
                                   bytes_text(static_cast<Count>(bytes)), bytes_text(room)));
 }
 
+void expect_writable(const std::string& option, const fs::path& path) {
+  try {
+    const AtomicFile probe(path.string());  // leaves nothing behind
+  } catch (const std::runtime_error& e) {
+    throw input_error("--{}: {}", option, e.what());
+  }
+}
+
+void make_output(const Given& given) {
+  const fs::path folder = given.text("output");
+  if (folder.empty()) return;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    throw input_error("--output: found {}, expected a folder or a place for a new one ({})",
+                      folder.string(), error.message());
+  expect_writable("output", folder / "model.npz");
+}
+
+void remove_older_model(const fs::path& folder, std::size_t order, const char* foreign) {
+  fs::remove(folder / foreign);
+  for (auto m = order; m < kMaxOrder; ++m) fs::remove(folder / factor_file(m));
+}
+
+std::string factor_file(std::size_t mode) {
+  return fmt::format("factor-{}.txt", mode);
+}
+
 std::string written(const std::string& output) {
   return output.empty() ? "" : fmt::format("model.npz and text files are in {}\n", output);
 }
@@ -118,10 +180,14 @@ TakenMethod taken_method(const Given& given, const Registry& registry, const Pro
     return {.method = of_registry(registry.find(asked)), .params = std::move(params)};
   if (!params.empty())
     throw input_error("--params: found parameters without the --method that has them");
-  const auto datasets = given.registry();
-  const auto& dataset = datasets.with_facts(given.positional("a data set or a tensor file"));
-  const auto facts =
-      kept_facts(given.cache(), datasets.checksum(dataset, given.cache()), [&] { return tensor; });
+  // What the registry knows is known of single precision alone.
+  const auto checksum = [&] {
+    if (tensor->dtype() == DType::f64) return content_sha256(*tensor);
+    const auto datasets = given.registry();
+    return datasets.checksum(datasets.find(given.positional("a data set or a tensor file")),
+                             given.cache());
+  };
+  const auto facts = kept_facts(given.cache(), checksum(), [&] { return tensor; });
   auto planned = std::make_shared<const advise::Planned>(
       advise::advise_here(registry, Problem::outline(spec, tensor), facts, {calls}, allowed),
       advise::Wish{calls}, !given.flag("no-trial"));
@@ -172,9 +238,11 @@ void FitProgress::show(const std::vector<double>& fit) {
 
 void write_text(const std::filesystem::path& path, const Matrix& matrix) {
   std::string text;
+  const int digits = matrix.dtype() == DType::f32 ? std::numeric_limits<float>::max_digits10
+                                                  : std::numeric_limits<double>::max_digits10;
   for (std::uint64_t i = 0; i < matrix.rows(); ++i)
     for (std::uint64_t j = 0; j < matrix.cols(); ++j)
-      text += fmt::format("{:.9g}{}", matrix.at(i, j), j + 1 < matrix.cols() ? ' ' : '\n');
+      text += fmt::format("{:.{}g}{}", matrix.at(i, j), digits, j + 1 < matrix.cols() ? ' ' : '\n');
   write_file(path, text);
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/advise/trial.hpp"
@@ -37,12 +38,29 @@ std::string start_columns(int number, std::uint64_t seed, std::size_t sweeps, do
 std::string best_line(int number, double fit);
 /// --solve, which each command describes itself; throws InputError for another word.
 cpd::Place solve_of(const Given& given);
-/// The tensor of the positional argument. Says on stderr where the model, which is derived from its
-/// values, may not be passed on. Throws InputError where it has no nonzero.
-std::shared_ptr<const Coo> tensor_of(const Given& given);
+/// --type, which each command describes itself; none where it was not given.
+std::optional<DType> type_of(const Given& given);
+/// The tensor of the positional argument, whose values a file by its path has in the type; data
+/// sets of the registry are kept in single precision. Says on stderr where the model, which is
+/// derived from its values, may not be passed on. Throws InputError where it has no nonzero.
+std::shared_ptr<const Coo> tensor_of(const Given& given, std::optional<DType> type);
 /// Throws OutOfMemory where the factors, with `ranks` columns by mode, are more than the machine
 /// holds: the kernel would end the program without a word.
 void expect_room(const Dims& dims, const Dims& ranks, DType type);
+
+/// A file that can be written at `path`, else an InputError that names the option: said before a
+/// long run, whose result would be lost.
+void expect_writable(const std::string& option, const std::filesystem::path& path);
+/// Makes the folder of --output, where one is asked for. Throws InputError where no file can be
+/// written there.
+void make_output(const Given& given);
+/// Removes files of an older model that would pass for parts of one with `order` factors:
+/// `foreign`, and further factors.
+void remove_older_model(const std::filesystem::path& folder, std::size_t order,
+                        const char* foreign);
+
+/// The name of a factor's text file.
+std::string factor_file(std::size_t mode);
 
 /// The line that names the folder of --output; none without one.
 std::string written(const std::string& output);
@@ -84,7 +102,8 @@ class FitProgress {
   std::chrono::steady_clock::time_point shown_ = std::chrono::steady_clock::now();
 };
 
-/// A line of numbers with blanks between them per row, as numpy.loadtxt reads them.
+/// A line of numbers with blanks between them per row, as numpy.loadtxt reads them; with as many
+/// digits as tell values of the type apart.
 void write_text(const std::filesystem::path& path, const Matrix& matrix);
 /// A number a line.
 void write_text(const std::filesystem::path& path, const std::vector<double>& numbers);

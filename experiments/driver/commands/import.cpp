@@ -1,11 +1,14 @@
 // retensor import: times of an original code become rows beside one's own.
 //
-// A cell is text without quotes: names, numbers, nothing with a comma in it.
+// A cell is a name or a number, nothing with a comma in it; a pair of quotes around it is dropped.
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
+#include <cctype>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -13,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/datasets.hpp"
@@ -37,14 +40,23 @@ struct ImportSource {
 
 using Cells = std::vector<std::string>;
 
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // as spreadsheets write it
+
 const Cells kRequired = {"artifact", "method", "operation", "dataset", "milliseconds"};
 const Cells kOptional = {"mode", "rank", "dtype"};
 
-Cells split(std::string line) {
+Cells split(std::string line, const FilePosition& at) {
   if (!line.empty() && line.back() == '\r') line.pop_back();
   Cells cells;
   boost::split(cells, line, boost::is_any_of(","));
-  for (auto& cell : cells) boost::trim(cell);
+  for (auto& cell : cells) {
+    boost::trim(cell);
+    if (cell.size() > 1 && cell.front() == '"' && cell.back() == '"')
+      cell = cell.substr(1, cell.size() - 2);
+    if (cell.find('"') != cell.npos)
+      throw ParseError(at, fmt::format("cell '{}'", cell),
+                       "a name or a number, with a pair of quotes around all of it or none");
+  }
   return cells;
 }
 
@@ -74,13 +86,30 @@ class Line {
     return text(column).empty() ? otherwise : number<std::uint64_t>(column, "a whole number");
   }
 
-  /// What `read` makes of a cell; its errors get the line.
+  /// What `read` makes of a cell; its errors get the line and the column.
   template <class Read>
   auto named(const std::string& column, Read read) const {
     try {
       return read(text(column));
-    } catch (const InputError& e) {
-      refuse(column, e.what());
+    } catch (InputError& e) {
+      e.add_context(fmt::format("{}:{}: {}", at_.file, at_.line, column));
+      throw;
+    }
+  }
+
+  /// Throws InputError where no run can have measured the case.
+  void expect_possible(const Case& c, const Dims& dims) const {
+    const auto operation = name(c.problem.operation);
+    if (has_mode(c.problem.operation) != c.has_mode)
+      refuse("mode",
+             fmt::format("{} for {}", c.has_mode ? "none" : "one, counted from 0,", operation));
+    if (has_rank(c.problem.operation) == text("rank").empty())
+      refuse("rank", fmt::format("{} for {}", text("rank").empty() ? "one" : "none", operation));
+    try {
+      check_problem(c.problem, dims, dims);
+    } catch (InputError& e) {
+      e.add_context(fmt::format("{}:{}", at_.file, at_.line));
+      throw;
     }
   }
 
@@ -117,9 +146,22 @@ Cells checked_header(const Cells& header, const FilePosition& at) {
   return header;
 }
 
+/// As experiments/schema has it.
+bool is_artifact(const std::string& text) {
+  const auto is_part = [](std::string_view part) {
+    return !part.empty() && std::ranges::all_of(part, [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
+    });
+  };
+  const auto slash = text.find('/');
+  return slash != text.npos && is_part(std::string_view(text).substr(0, slash)) &&
+         is_part(std::string_view(text).substr(slash + 1));
+}
+
 Case case_of(const Line& line) {
   Case c;
   c.artifact = line.text("artifact");
+  if (!is_artifact(c.artifact)) line.refuse("artifact", "<paper>/<artifact>");
   c.method = line.text("method");
   c.dataset = line.text("dataset");
   auto& problem = c.problem;
@@ -144,6 +186,7 @@ json row_of(const Line& line, const std::string& session, const ImportSource& so
   check_processor(line, c, source);
   const auto& dataset = line.named(
       "dataset", [&](const auto& name) -> const Dataset& { return datasets.find(name); });
+  line.expect_possible(c, dataset.dims);
   const double seconds = line.seconds("milliseconds");
   json row = {{"kind", "row"}, {"schema", kSchema},  {"session", session},   {"status", "ok"},
               {"reason", ""},  {"code", "original"}, {"finished", utc_now()}};
@@ -176,7 +219,7 @@ json session_of(const std::string& path, const ImportSource& source) {
 std::vector<json> import_rows(const std::string& path, const ImportSource& source,
                               const DatasetRegistry& datasets) {
   std::ifstream in(path);
-  if (!in) throw SystemError(path + ": can't be read");
+  if (!in) throw input_error("{}: can't be read: {}", path, std::strerror(errno));
   const auto session = session_of(path, source);
   std::vector<json> lines = {session};
   std::map<std::string, std::uint64_t> met;
@@ -184,12 +227,13 @@ std::vector<json> import_rows(const std::string& path, const ImportSource& sourc
   std::uint64_t number = 0;
   for (std::string text; std::getline(in, text);) {
     const FilePosition at{path, ++number};
+    if (number == 1 && text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
     if (boost::trim_copy(text).empty() || text.front() == '#') continue;
     if (header.empty()) {
-      header = checked_header(split(text), at);
+      header = checked_header(split(text, at), at);
       continue;
     }
-    lines.push_back(row_of({header, split(text), at}, session["session"], source, datasets));
+    lines.push_back(row_of({header, split(text, at), at}, session["session"], source, datasets));
     const auto [first, fresh] = met.emplace(lines.back()["key"].get<std::string>(), number);
     if (!fresh)
       throw ParseError(at, fmt::format("the case of line {} a second time", first->second),
@@ -210,6 +254,8 @@ int import_command(const Given& given) {
   if (out.empty()) throw InputError("import: expected --out, the file to append to");
   const auto lines = import_rows(given.positional("a table of times"), source, given.registry());
   Store store(out);
+  if (store.repaired() > 0)
+    std::cerr << fmt::format("{}: cut off a torn last line of {} bytes\n", out, store.repaired());
   for (const auto& line : lines) store.append(line);
   std::cout << out << '\n';
   return 0;

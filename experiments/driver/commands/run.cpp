@@ -13,10 +13,12 @@ namespace retensor::driver {
 namespace {
 
 /// Every plan is made before the first case runs: a mistake in the last spec costs no time.
-std::vector<Plan> plans_of(const std::vector<std::string>& specs, const std::string& profile,
-                           const DatasetRegistry& datasets, bool allow_foreign) {
+std::vector<Plan> plans_of(const std::vector<std::string>& specs, const Given& given,
+                           const DatasetRegistry& datasets) {
+  const EndedBySignals planning;
+  const auto profile = given.profile();
   return transformed(specs, [&](const std::string& path) {
-    return plan_to_measure(path, profile, datasets, allow_foreign);
+    return plan_to_measure(path, profile, datasets, given.flag("allow-foreign"));
   });
 }
 
@@ -70,10 +72,10 @@ int run_command(const Given& given) {
   const bool as_json = given.flag("json");
   sweep.argv = given.command_line("run");
 
-  const auto datasets = given.registry();
-  auto plans = plans_of(specs, given.profile(), datasets, given.flag("allow-foreign"));
-  if (const auto name = given.text("dataset"); !name.empty()) keep_dataset(name, plans);
   StopSignals stop;
+  const auto datasets = given.registry();
+  auto plans = plans_of(specs, given, datasets);
+  if (const auto name = given.text("dataset"); !name.empty()) keep_dataset(name, plans);
   const ClockOf clock(given.get<int>("lock-clock"));
   std::set<std::string> printed;
   std::size_t not_ok = 0;

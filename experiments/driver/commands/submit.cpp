@@ -123,7 +123,7 @@ void expect_apart(const Plan& plan, const std::vector<std::string>& devices, con
 }
 
 int run_here(const Submission& submission, const std::vector<Task>& tasks,
-             const std::vector<TaskCommand>& commands, const Given& given) {
+             const std::vector<TaskCommand>& commands, const Given& given, StopSignals& stop) {
   const int jobs = given.get<int>("jobs");
   if (jobs < 1) throw input_error("-j: found {}, expected 1 or more", jobs);
   const auto devices = named_devices(given);
@@ -135,7 +135,6 @@ int run_here(const Submission& submission, const std::vector<Task>& tasks,
     return 0;
   }
   make_folders(submission.folder);
-  StopSignals stop;
   const int code = run_tasks(tasks, commands, lists, stop);
   return stop.requested() ? 128 + stop.first() : code;
 }
@@ -143,7 +142,11 @@ int run_here(const Submission& submission, const std::vector<Task>& tasks,
 int submit_command(const Given& given) {
   const auto launcher = given.text("launcher");
   place_among(std::array{"slurm", "local"}, launcher, "--launcher: found");
-  const Submission submission(given);
+  StopSignals stop;
+  const auto submission = [&] {
+    const EndedBySignals planning;
+    return Submission(given);
+  }();
   std::vector<Task> tasks;
   std::vector<TaskCommand> commands;
   for (const auto& task : submission.tasks) {
@@ -155,7 +158,7 @@ int submit_command(const Given& given) {
                            tasks.size(), submission.tasks.size());
   if (tasks.empty()) return 0;
   return launcher == "slurm" ? submit_to_slurm(submission, tasks, commands, given)
-                             : run_here(submission, tasks, commands, given);
+                             : run_here(submission, tasks, commands, given, stop);
 }
 
 int gather_command(const Given& given) {

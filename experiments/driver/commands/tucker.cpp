@@ -29,7 +29,7 @@ void write_dense(const std::filesystem::path& path, const Dims& dims, const Valu
 
 void write_model(const std::filesystem::path& folder, const Dims& ranks,
                  const tucker::Model& model) {
-  std::filesystem::create_directories(folder);
+  remove_older_model(folder, model.factors.size(), "weights.txt");
   NpzWriter npz((folder / "model.npz").string());
   npz.add("core", ranks, model.core);
   npz.add("fit", model.fit);
@@ -37,7 +37,7 @@ void write_model(const std::filesystem::path& folder, const Dims& ranks,
   write_text(folder / "fit.txt", model.fit);
   for (std::size_t m = 0; m < model.factors.size(); ++m) {
     npz.add(fmt::format("factor_{}", m), model.factors[m]);
-    write_text(folder / fmt::format("factor-{}.txt", m), model.factors[m]);
+    write_text(folder / factor_file(m), model.factors[m]);
   }
   npz.commit();
 }
@@ -141,17 +141,10 @@ HooiStart swept(tucker::Hooi& hooi, int number, std::uint64_t seed, const Told& 
   return {number, seed, hooi.converged(), hooi.model()};
 }
 
-int tucker_command(const Given& given) {
-  const auto registry = all_methods();
-  const auto settings = settings_of(given);
-  const int starts = starts_of(given, settings.start);
-  const auto tensor = tensor_of(given);
-  expect_room(tensor->dims, settings.ranks, tensor->dtype());
-  const auto taken = chain_of(given, registry, settings, tensor, starts);
-  const std::string method(taken.method == nullptr ? "" : taken.method->id());
-  const bool as_json = given.flag("json");
-  const Told told(as_json, starts);
-  auto list = nlohmann::json::array();
+/// The best of the starts, which is written as soon as it is known; appends all to `list`.
+HooiStart best_of(std::shared_ptr<const Coo> tensor, const tucker::Settings& settings, int starts,
+                  const TakenMethod& taken, const std::string& output, const Told& told,
+                  nlohmann::json& list) {
   std::optional<HooiStart> best;
   for (int number = 1; number <= starts; ++number) {
     // Factors are drawn where chains are prepared, so that each start does both.
@@ -160,27 +153,45 @@ int tucker_command(const Given& given) {
     tucker::Hooi hooi = taken.method == nullptr
                             ? tucker::Hooi(tensor, from)
                             : tucker::Hooi(tensor, from, *taken.method, taken.params);
-    if (number == 1) told.head(method, taken.why());
+    if (number == 1)
+      told.head(taken.method == nullptr ? "" : std::string(taken.method->id()), taken.why());
     auto start = swept(hooi, number, from.seed, told);
     told.start(start);
     list.push_back(json_of(start));
-    if (!best || start.fit() > best->fit()) best = std::move(start);
+    if (best && !(start.fit() > best->fit())) continue;
+    best = std::move(start);
+    if (!output.empty()) write_model(output, settings.ranks, best->model);
   }
-  told.best(*best);
+  return std::move(*best);
+}
+
+int tucker_command(const Given& given) {
+  const auto registry = all_methods();
+  const auto settings = settings_of(given);
+  const int starts = starts_of(given, settings.start);
+  const auto tensor = tensor_of(given, type_of(given));
+  make_output(given);
+  expect_room(tensor->dims, settings.ranks, tensor->dtype());
+  const auto taken = chain_of(given, registry, settings, tensor, starts);
+  const std::string method(taken.method == nullptr ? "" : taken.method->id());
+  const bool as_json = given.flag("json");
+  const Told told(as_json, starts);
+  auto list = nlohmann::json::array();
+  const auto output = given.text("output");
+  const auto best = best_of(tensor, settings, starts, taken, output, told, list);
+  told.best(best);
   if (as_json)
     std::cout << nlohmann::json{{"method", method},
                                 {"solve", given.text("solve")},
                                 {"ranks", settings.ranks},
-                                {"fit", best->model.fit},
-                                {"stopped_by", best->stopped_by()},
+                                {"fit", best.model.fit},
+                                {"stopped_by", best.stopped_by()},
                                 {"starts", list},
-                                {"best", best->number - 1}}
+                                {"best", best.number - 1}}
                      .dump(2)
               << '\n';
-  if (const auto output = given.text("output"); !output.empty()) {
-    write_model(output, settings.ranks, best->model);
-    if (!as_json) std::cout << written(output);
-  }
+  else
+    std::cout << written(output);
   return 0;
 }
 
@@ -202,6 +213,9 @@ Interface tucker_interface() {
   Options add;
   add("ranks", po::value<Dims>()->multitoken()->value_name("R..."),
       "mode lengths of the core, one for each mode");
+  add("type", word("f32|f64"),
+      "type of the values and factors (default: f32, or that of a .tnsb file); data sets of the "
+      "registry are kept in f32");
   add("start", word("LAW", "normal"),
       "initial factors: bases of normal columns, or nvecs (leading left singular vectors of the "
       "unfoldings)");

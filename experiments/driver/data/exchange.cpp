@@ -1,7 +1,10 @@
 #include "experiments/driver/data/exchange.hpp"
 
 #include <algorithm>
+#include <array>
+#include <boost/algorithm/string.hpp>
 #include <filesystem>
+#include <iostream>
 
 #include <fmt/format.h>
 
@@ -27,23 +30,42 @@ bool has_ending(const std::string& path, const ExchangeFormat& format) {
                              [&](const std::string& ending) { return path.ends_with(ending); });
 }
 
-void run_recipe(const std::string& recipes, const char* recipe, const std::string& input,
+/// Says what went wrong in the recipe's own sentence, which it prints after its name.
+void run_recipe(const std::string& recipes, const std::string& recipe, const std::string& input,
                 const std::string& out) {
+  const ScratchFolder scratch;
+  const auto errors = (scratch.path() / "errors").string();
   const auto program = (fs::path(recipes) / recipe).string();
   const int code = run_process({python_interpreter(), program, "--input", input, "--out", out}, "",
-                               ChildOutput::to_stderr);
-  if (code != 0) throw input_error("{} ended with exit code {}", recipe, code);
+                               ChildOutput::to_stderr, errors);
+  auto said = boost::trim_copy(std::string(MappedFile(errors).view()));
+  constexpr int kRefused = 2;
+  const auto begin = fs::path(recipe).stem().string() + ": ";
+  if (code == kRefused && said.starts_with(begin) && said.find('\n') == said.npos)
+    throw InputError(said.substr(begin.size()));
+  if (!said.empty()) std::cerr << said << '\n';
+  if (code != 0) throw input_error("{}: {} ended with exit code {}", input, recipe, code);
 }
 
+/// Errors name the user's file, not what was made of it.
 Coo read_by(const char* recipe, const char* name, const std::string& path,
             const std::string& recipes, const ReadOptions& options) {
   const ScratchFolder scratch;
   const auto made = (scratch.path() / name).string();
-  run_recipe(recipes, recipe, fs::absolute(path).string(), made);
-  return read_tensor(made, options);
+  const auto input = fs::absolute(path).string();
+  try {
+    run_recipe(recipes, recipe, input, made);
+    return read_tensor(made, options);
+  } catch (const InputError& e) {
+    std::string message = e.what();
+    boost::replace_all(message, made, path);
+    boost::replace_all(message, input, path);
+    throw InputError(message);
+  }
 }
 
 void write_by_exchange(const std::string& path, const Coo& tensor, const std::string& recipes) {
+  writable_target(path);
   const ScratchFolder scratch;
   const auto made = (scratch.path() / "a.tnsb").string();
   write_cache(made, tensor);
@@ -165,6 +187,13 @@ const ExchangeFormat& exchange_format(const std::string& name, const std::string
     throw input_error("{}: the ending '{}' names no format; --to does: {}", path,
                       fs::path(path).extension().string(), joined(names, ", "));
   throw input_error("unknown format '{}'{}", name, suggestion(name, names));
+}
+
+bool holds_text(const std::string& path) {
+  const auto name = fs::path(path).filename().string();
+  return std::ranges::none_of(std::array{".npz", ".h5", ".hdf5", ".tnsb"}, [&](const char* part) {
+    return name.find(part) != name.npos;  // a .tnsb may be packed
+  });
 }
 
 Coo read_exchange(const std::string& path, const std::string& recipes, const ReadOptions& options) {

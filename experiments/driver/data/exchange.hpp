@@ -22,6 +22,9 @@ const std::vector<ExchangeFormat>& exchange_formats();
 /// the nearest.
 const ExchangeFormat& exchange_format(const std::string& name, const std::string& path);
 
+/// Whether the values of a file that read_exchange() takes are digits of a text.
+bool holds_text(const std::string& path);
+
 /// Any tensor that can be read: what read_tensor() takes, .npz, HDF5, and a folder of Matrix Market
 /// files, which are the slices of the last mode. `recipes` is the folder of exchange.py and
 /// stack.py.

@@ -1,6 +1,7 @@
 // A child with an environment that differs in PYTHONPATH alone.
 #include "experiments/driver/data/process.hpp"
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,9 +21,14 @@ namespace {
 constexpr int kNotStarted = 127;  // as a shell says it
 
 /// The child's side: it dies with its parent, however that ends.
-[[noreturn]] void become(const std::vector<char*>& words, pid_t parent, ChildOutput output) {
+[[noreturn]] void become(const std::vector<char*>& words, pid_t parent, ChildOutput output,
+                         const char* errors) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(kNotStarted);
+  if (*errors != '\0') {
+    const int file = open(errors, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (file < 0 || dup2(file, STDERR_FILENO) < 0) _exit(kNotStarted);
+  }
   if (output == ChildOutput::to_stderr) dup2(STDERR_FILENO, STDOUT_FILENO);
   sigset_t none;
   sigemptyset(&none);
@@ -34,7 +40,7 @@ constexpr int kNotStarted = 127;  // as a shell says it
 }  // namespace
 
 int run_process(const std::vector<std::string>& argv, const std::string& python_path,
-                ChildOutput output) {
+                ChildOutput output, const std::string& errors) {
   auto arguments = argv;
   if (!python_path.empty()) {
     const auto before = environment("PYTHONPATH");
@@ -47,7 +53,7 @@ int run_process(const std::vector<std::string>& argv, const std::string& python_
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0) throw system_error("{} can't be started: {}", argv[0], std::strerror(errno));
-  if (child == 0) become(words, parent, output);
+  if (child == 0) become(words, parent, output, errors.c_str());
   int status = 0;
   while (waitpid(child, &status, 0) < 0)
     if (errno != EINTR) throw system_error("waiting for {}: {}", argv[0], std::strerror(errno));

@@ -10,10 +10,10 @@ namespace retensor::driver {
 enum class ChildOutput { inherited, to_stderr };
 
 /// Runs argv[0] (searched in PATH) with PYTHONPATH headed by `python_path` when that is not empty,
-/// waits, and returns its exit code (128 + signal when it was killed). Throws SystemError when it
-/// can't be started.
+/// waits, and returns its exit code (128 + signal when it was killed). What it says on standard
+/// error goes to the file `errors` where one is named. Throws SystemError when it can't be started.
 int run_process(const std::vector<std::string>& argv, const std::string& python_path = "",
-                ChildOutput output = ChildOutput::inherited);
+                ChildOutput output = ChildOutput::inherited, const std::string& errors = "");
 
 /// The interpreter for recipes and plots: $RETENSOR_PYTHON, else the one found when the program was
 /// configured, else python3 from PATH.

@@ -9,12 +9,14 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "common/core/message.hpp"
+#include "common/core/text.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -44,6 +46,7 @@ std::ifstream opened(const std::string& path) {
   std::error_code error;
   const bool is_there = std::filesystem::exists(path, error);
   if (error == std::errc::filename_too_long) throw InputError(path + ": " + error.message());
+  if (!is_there && !error) throw input_error("{}: there is no such file", path);
   if (is_there && !std::filesystem::is_regular_file(path, error))
     throw InputError(path + ": not a regular file");
   std::ifstream in(path, std::ios::binary);
@@ -344,7 +347,7 @@ FileEnd for_each_line(std::istream& in, const std::string& path,
       // Other damage is for the user to look at.
       const bool last = !ended || in.peek() == std::istream::traits_type::eof();
       if (!last || !is_torn(text, ended))
-        throw ParseError({path, number}, fmt::format("'{}'", text.substr(0, 40)),
+        throw ParseError({path, number}, fmt::format("'{}'", printable(text.substr(0, 40))),
                          "a line of a result file (JSON); to go on without it, keep a copy of the "
                          "file and remove the line");
       end.torn = bytes;
@@ -460,8 +463,13 @@ std::string machine_label(const std::string& device, const std::string& machine,
   return shared && !machine.empty() ? fmt::format("{} #{}", device, machine) : device;
 }
 
+void tell_warnings(const std::vector<std::string>& warnings) {
+  for (const auto& warning : warnings) std::cerr << "warning: " << printable(warning) << '\n';
+}
+
 std::vector<Row> newest_rows(const std::vector<std::string>& paths, const Members& kept) {
   Lines lines(paths, kept);
+  tell_warnings(lines.warnings);
   std::vector<Row> rows;
   for (auto& [id, found] : newest_of(lines, Machines::of_a_model, true))
     rows.push_back(std::move(*found.row));
@@ -471,6 +479,7 @@ std::vector<Row> newest_rows(const std::vector<std::string>& paths, const Member
 void for_each_newest_row(const std::vector<std::string>& paths, const Members& kept,
                          const std::function<void(const Row&)>& take, Machines machines) {
   Lines lines(paths, kept);
+  tell_warnings(lines.warnings);
   for (const auto& [id, found] : newest_of(lines, machines, false)) take(lines.row(found.place));
 }
 

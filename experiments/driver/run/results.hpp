@@ -84,11 +84,13 @@ Results read_results(const std::vector<std::string>& paths, const Members& kept 
                      Machines machines = Machines::of_a_model);
 /// The id of the last session line of a file, empty without one.
 std::string newest_session(const std::string& path);
-/// The rows alone, by key and model.
+/// On standard error, for readers whose output has no place for them.
+void tell_warnings(const std::vector<std::string>& warnings);
+/// The rows alone, by key and model; warnings go to standard error.
 std::vector<Row> newest_rows(const std::vector<std::string>& paths, const Members& kept = {});
 /// The rows of newest_rows in its order, each only while `take` looks at it: what is kept of the
 /// others lies packed, in about a tenth of the bytes of a Row. Counters of earlier rows of a case
-/// do not come along.
+/// do not come along. Warnings go to standard error.
 void for_each_newest_row(const std::vector<std::string>& paths, const Members& kept,
                          const std::function<void(const Row&)>& take,
                          Machines machines = Machines::of_a_model);

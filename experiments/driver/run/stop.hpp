@@ -2,11 +2,15 @@
 #pragma once
 
 #include <csignal>
+#include <future>
+#include <thread>
 
 namespace retensor::driver {
 
 /// While it lives, SIGINT and SIGTERM are blocked and read from a descriptor instead. The first
-/// asks for a stop after the current case, the second for a stop at once.
+/// asks for a stop after the current case, the second for a stop at once. A thread that was started
+/// before would still die of them, and the program with it: make this before anything that starts
+/// threads, such as reading a tensor.
 class StopSignals {
  public:
   /// Also ignores SIGXFSZ, so that a file size limit is an error of write() and not a death.
@@ -29,6 +33,20 @@ class StopSignals {
   int count_ = 0;
   int first_ = 0;
   sigset_t before_{};
+};
+
+/// While it lives, signals that StopSignals watches end the program nevertheless: for what comes
+/// before the first case, when there is nothing to finish.
+class EndedBySignals {
+ public:
+  EndedBySignals();
+  ~EndedBySignals();
+  EndedBySignals(const EndedBySignals&) = delete;
+  EndedBySignals& operator=(const EndedBySignals&) = delete;
+
+ private:
+  std::promise<void> over_;
+  std::thread open_;  ///< the only thread that the signals can reach
 };
 
 }  // namespace retensor::driver
