@@ -448,48 +448,6 @@ def test_a_spec_that_is_another_by_now_is_not_taken_for_that_of_the_rows(tmp_pat
     assert "mine/sweep (no spec)" in Page(tmp_path / "out" / "mine.html").text
 
 
-def slimmed(tmp_path, text):
-    figure = tmp_path / "a.svg"
-    figure.write_text(text)
-    parts.slim(figure)
-    return figure.read_text()
-
-
-def test_slim_figures_name_a_look_once(tmp_path):
-    use = '<use xlink:href="#p" style="fill: none"/>\n'
-    assert slimmed(tmp_path, '<svg><style>*{a: b}</style><path id="p" style="fill: #000000"/>\n'
-                   f'<g id="q">\n{5 * use}</g>\n</svg>') == (
-        '<svg><style>*{a: b}.s1{fill: none}</style><path id="n0" style="fill: #000000"/>'
-        '<g class="s1">' + 5 * '<use xlink:href="#n0"/>' + "</g></svg>")
-    mark = '<path id="p" d="M 0 0 L 0 3" style="fill: none"/>'
-    assert slimmed(tmp_path, f'<svg><style></style>{mark}{5 * use}</svg>') == (
-        '<svg><style>.s0{fill: none}</style><path id="n0" d="M0 0V3" class="s0"/>'
-        + 5 * '<use xlink:href="#n0"/>' + "</svg>")
-
-
-def test_slim_figures_draw_at_once_what_looks_the_same(tmp_path):
-    def drawn(style, close=""):
-        parts = "".join(f'<g>\n<g clip-path="url(#c)">\n<path d="M 0 {k} L 9 {k}{close}" '
-                        f'style="{style}"/>\n</g>\n</g>\n' for k in range(3))
-        return slimmed(tmp_path, f'<svg>\n<style></style>\n{parts}</svg>\n')
-
-    assert drawn("fill: none").count("<path") == drawn("fill: none").count("<g") == 1
-    assert 'd="M0 0H9M0 1H9M0 2H9"' in drawn("fill: none")
-    for style, close in (("fill: #112233", ""), ("fill: none; opacity: 0.5", ""),
-                         ("fill: none; stroke-dasharray: 1,2", ""), ("fill: none", " z")):
-        assert drawn(style, close).count("<path") == 3
-
-
-def test_slim_figures_look_the_same(tmp_path):
-    assert slimmed(tmp_path, '<svg>\n  <!-- a -->\n  <path d="M 1.23456 2 \nL 3 4.5" '
-                   'scale="0.01234"/>\n  <text x="7.891" transform="rotate(-0 1 2)">a  b</text>\n'
-                   '  <text transform="rotate(-90 1 2.004)">c</text>\n'
-                   '  <text transform="translate(1 2) scale(0.00123)">d</text>\n</svg>\n') == (
-        '<svg><path d="M1.23 2L3 4.5" scale="0.01234"/><text x="7.89">a  b</text>'
-        '<text transform="rotate(-90 1 2)">c</text>'
-        '<text transform="translate(1 2) scale(0.00123)">d</text></svg>')
-
-
 def test_two_sentences_tell_what_holds_and_what_does_not():
     def entry(headline, holds, cause=None):
         return rows.verdict(headline=headline, holds=holds, cause=cause,

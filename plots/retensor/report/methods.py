@@ -16,7 +16,7 @@ from retensor import style
 from retensor.errors import PlotError
 from retensor.figures import quantity
 from retensor.figures.methods import draw
-from retensor.report import parts
+from retensor.report import parts, slim
 from retensor.table import write_csv
 
 OPERATIONS = {"mttkrp": ("MTTKRP", ("mttkrp", "mttkrp_all")),
@@ -153,7 +153,7 @@ def _section(key, rows, specs, registry, folder, out):
         shown = [line for line in lines if line.machine == machine]
         path = folder / f"{key}-{index + 1}.svg"
         if _figure(shown, f"{title} on {machine}", path):
-            parts.slim(path)
+            slim.slim(path)
             found.append({"svg": path.relative_to(out).as_posix(), "machine": machine})
     return Section(key, title, sum(line.stale > 0 for line in lines), names, table,
                    csv.relative_to(out).as_posix(), found,
