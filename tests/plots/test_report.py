@@ -16,8 +16,8 @@ from retensor.cli import main
 from retensor.errors import PlotError
 from retensor.figures import lines
 from retensor.results import load_results
-from retensor.report import (build_report, claims, counters, parts, table_files, tables,
-                             title_pages)
+from retensor.report import (build_report, claims, counters, machines, parts, table_files, tables,
+                             text, title_pages)
 from retensor.report.processes import run_all
 from retensor.report.sources import paper_file
 from retensor.spec import find_specs
@@ -446,6 +446,51 @@ def test_a_spec_that_is_another_by_now_is_not_taken_for_that_of_the_rows(tmp_pat
     results = load_results([rows.write(tmp_path / "rows.jsonl", lines)])
     build_report(results, find_specs("specs"), [], tmp_path / "out")
     assert "mine/sweep (no spec)" in Page(tmp_path / "out" / "mine.html").text
+
+
+def test_tables_tell_once_what_lines_have_in_common():
+    names = ["name", "none", "zero", "same", "value"]
+    lines = [["a", None, 0, "x", k] for k in range(6)]
+    assert text.told(names, lines) == (["name", "value"], [["a", k] for k in range(6)],
+                                       {"same": "x"})
+    few = lines[:text.FEW_LINES]
+    assert text.told(names, few)[0] == ["name", "same", "value"] and text.told(names, few)[2] == {}
+    assert text.told(names, []) == ([], [], {})
+
+
+def test_what_stands_above_too_is_a_ditto_mark():
+    lines = [["alpha", 1, 12], ["alpha", 1, 12], ["beta", 2, 12], ["alpha", 2, 3]]
+    assert list(text.dittoed(lines)) == [["alpha", "1", "12"], ['"', "1", '"'], ["beta", "2", '"'],
+                                         ["alpha", "2", "3"]]
+
+
+def test_ceilings_stand_side_by_side_with_what_was_measured_otherwise():
+    def measured(**ceilings):
+        return {"ceilings": [{"what": what, "value": value, "unit": "GB/s", "detail": detail}
+                             for what, (value, detail) in ceilings.items()]}
+
+    labels = {"s1": ["A", "B"], "s2": ["A", "B"], "s3": ["A", "B"], "s4": ["B"]}
+    both, alone = machines.ceilings({
+        ("s1", "cpu"): measured(copy=(1.0, "8 MiB"), gather=(2.0, "rows")),
+        ("s2", "cpu"): measured(copy=(1.5, "9 MiB"), gather=(3.0, "rows")),
+        ("s3", "cpu"): measured(copy=(1.2, "8 MiB")),
+        ("s4", "cpu"): measured(copy=(7.0, "9 MiB"))}, labels)
+    assert both.machine == "A, B" and both.ways == [["copy", "GB/s", "8 MiB"],
+                                                    ["gather", "GB/s", "rows"]]
+    assert both.lines == [("s1", [1.0, 2.0], ""), ("s2", [1.5, 3.0], "copy: 9 MiB"),
+                          ("s3", [1.2, None], "")]
+    assert alone.lines == [("s4", [7.0], "")] and alone.anchor != both.anchor
+
+
+def test_sessions_of_one_commit_stand_together():
+    sessions = {"a": {"git": {"commit": "0" * 40}}, "b": {"git": {"commit": "1" * 40}},
+                "c": {"git": {"commit": "0" * 40}}, "d": {}}
+    sessions["b"]["git"]["dirty"] = True
+    assert list(machines.by_commit("abcd", sessions)) == [
+        (" at commit 000000000000", ["a", "c"]),
+        (" at commit 111111111111 with uncommitted changes", ["b"]), ("", ["d"])]
+    assert machines.builds({"a": {"build": {"x": 1}}, "b": {}, "c": {"build": {"x": 1}},
+                            "d": {"build": {"x": 2}}}) == [{"x": 1}, {"x": 2}]
 
 
 def test_two_sentences_tell_what_holds_and_what_does_not():

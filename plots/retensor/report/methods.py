@@ -101,6 +101,15 @@ class Section:
     figures: list  # {"svg", "machine"}
     specs: list    # paths of those that measure this operation
 
+    @property
+    def machines(self):
+        """Each machine with its figure, "" where it has none, and its lines."""
+        place = self.names.index("machine")
+        pictures = {figure["machine"]: figure["svg"] for figure in self.figures}
+        names = dict.fromkeys(line[place] for line in self.table)
+        return [(name, pictures.get(name, ""), [line for line in self.table if line[place] == name])
+                for name in names]
+
 
 def check(registry):
     """Raises PlotError unless it is what `retensor list methods --json` prints."""
