@@ -103,12 +103,17 @@ class Section:
 
     @property
     def machines(self):
-        """Each machine with its figure, "" where it has none, and its lines."""
+        """Each machine with its figure, "" where it has none, and its lines, below `columns`."""
         place = self.names.index("machine")
         pictures = {figure["machine"]: figure["svg"] for figure in self.figures}
-        names = dict.fromkeys(line[place] for line in self.table)
-        return [(name, pictures.get(name, ""), [line for line in self.table if line[place] == name])
-                for name in names]
+        lines = {}
+        for line in self.table:
+            lines.setdefault(line[place], []).append(line[:place] + line[place + 1:])
+        return [(name, pictures.get(name, ""), own) for name, own in lines.items()]
+
+    @property
+    def columns(self):
+        return [name for name in self.names if name != "machine"]
 
 
 def check(registry):

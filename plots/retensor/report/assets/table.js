@@ -28,7 +28,7 @@ function sortBy(table, heading) {
 function fillDittos(body) {
   for (let row = body.rows[1]; row; row = row.nextElementSibling)
     Array.from(row.cells).forEach((cell, column) => {
-      if (cell.textContent === '"')
+      if (cell.textContent.trim() === '"')
         cell.textContent = row.previousElementSibling.cells[column].textContent;
     });
 }
