@@ -138,12 +138,18 @@ def _rows_of(claims, rows):
             column, found = _values(claim, shown.loc[own])
             numbers = [places[key] for key in own]
             values.setdefault(column, {}).update(zip(numbers, found))
-            steps = [number - before for before, number in zip([0, *numbers], numbers)]
-            taken[claim.id] = {"value": column, "rows": steps,
+            taken[claim.id] = {"value": column, "rows": _steps(numbers),
                                "missing": len(claim.verdict["keys"]) - len(own)}
+    values = {column: [_steps(sorted(found)), [text for _, text in sorted(found.items())]]
+              for column, found in values.items()}
     labels = {column: LABELS.get(column, quantity.label(column)) for column in values}
     return {"columns": [*COLUMNS, "parameters"], "texts": list(texts), "rows": lines,
             "labels": labels, "values": values, "claims": taken}
+
+
+def _steps(numbers):
+    """Growing numbers as claims.js adds them up again, which are short."""
+    return [number - before for before, number in zip([0, *numbers], numbers)]
 
 
 def _params(row, names):

@@ -12,8 +12,6 @@ AXIS, OF_AXIS = (re.compile(GROUP.format(names), re.DOTALL | re.MULTILINE)
 TICK = re.compile(r'\s*(?:<g id="[xy]tick_\d+">|</g>)\s*')
 LINE = re.compile(r'<path d="(M[^"z]*)" class="([^"]*)"/>')
 MARK = re.compile(r'<use (xlink:href="#[^"]*") x="([^"]*)" y="([^"]*)"( class="s\d+")?/>')
-MARKER = ('<marker id="{0}" markerUnits="userSpaceOnUse" overflow="visible"><use {1}/></marker>'
-          "<style>.{0}{{fill:none;marker:url(#{0})}}</style>")
 TEXT = re.compile(r'<text( class="(s\d+)")[^>]*>[^<]*</text>')
 STRAIGHT = re.compile(r' d="(M[-MLz\d. ]*)"')
 REFERENCES = re.compile(r'(?:(?<=href="#)|(?<=url\(#))[\w-]+')
@@ -95,8 +93,13 @@ def _joined_marks(tags):
             places = " ".join(f"{found[2]} {found[3]}" for found in map(MARK.fullmatch, run))
             run = [f'<path d="M{places}" class="{name}"/>']
         kept += run
-    shapes = "".join(MARKER.format(name, look) for look, name in markers.items())
-    return [*kept[:-1], *([f"<defs>{shapes}</defs>"] if shapes else []), kept[-1]]
+    if not markers:
+        return kept
+    rules = "".join(f".{name}{{fill:none;marker:url(#{name})}}" for name in markers.values())
+    shapes = "".join(f'<marker id="{name}"><use {look}/></marker>'
+                     for look, name in markers.items())
+    return [*kept[:-1], f"<defs><style>marker{{overflow:visible}}{rules}</style>{shapes}</defs>",
+            kept[-1]]
 
 
 def _joined_texts(tags, steady):

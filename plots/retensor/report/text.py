@@ -27,13 +27,19 @@ def show(value):
 
 def told(names, lines):
     """Names and lines of a table without the columns that say nothing or, but for the first, the
-    same in each of many lines, and what those say: {name: text}."""
-    texts = [{show(line[index]) for line in lines} for index in range(len(names))]
-    saying = [index for index, found in enumerate(texts) if found - {"", "0"}]
-    same = [index for index in saying[1:] if len(lines) > FEW_LINES and len(texts[index]) == 1]
-    kept = [index for index in saying if index not in same]
+    same in each of many lines or as another; and what those say: {name: text or other name}."""
+    kept, same, seen = [], {}, {}
+    for index, name in enumerate(names):
+        texts = tuple(show(line[index]) for line in lines)
+        if not set(texts) - {"", "0"}:
+            continue
+        if kept and len(lines) > FEW_LINES and (len(set(texts)) == 1 or texts in seen):
+            same[name] = texts[0] if len(set(texts)) == 1 else seen[texts]
+        else:
+            kept.append(index)
+            seen[texts] = name
     return ([names[index] for index in kept], [[line[index] for index in kept] for line in lines],
-            {names[index]: min(texts[index]) for index in same})
+            same)
 
 
 def dittoed(lines):

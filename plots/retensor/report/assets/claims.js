@@ -68,16 +68,20 @@ function sessionCell(id) {
   return cell;
 }
 
+function summed(steps) {
+  let sum = 0;
+  return steps.map(step => sum += step);
+}
+
 function rowsTable(label, file, own) {
   const table = element("table"), head = element("thead"), body = element("tbody");
   table.className = "sortable";
   head.append(line("th", [file.labels[own.value], ...file.columns, "session"]));
-  let place = 0;
-  for (const step of own.rows) {
-    place += step;
+  const [places, values] = file.values[own.value];
+  const valueAt = new Map(summed(places).map((place, index) => [place, values[index]]));
+  for (const place of summed(own.rows)) {
     const row = file.rows[place].map(number => file.texts[number]);
-    const value = file.values[own.value][place];
-    body.append(line("td", [value, ...row.slice(0, -1), sessionCell(row.at(-1))]));
+    body.append(line("td", [valueAt.get(place), ...row.slice(0, -1), sessionCell(row.at(-1))]));
   }
   table.append(head, body);
   const frame = element("div");
