@@ -1,4 +1,5 @@
 """Tables as CSV that a spreadsheet opens as what they say."""
+import pandas as pd
 
 
 def harmless(cell):
@@ -8,14 +9,21 @@ def harmless(cell):
 
 
 def rounded(value):
-    """A number to six digits, more than times repeat; whole numbers as they are."""
-    return float(f"{value:.6g}") if isinstance(value, float) and value % 1 else value
+    """A number to six digits, more than times repeat; whole numbers in full."""
+    if not isinstance(value, float) or value % 1 == 0 and abs(value) >= 1e15:
+        return value
+    return float(f"{value:.6g}") if value % 1 else int(value)
 
 
 def write_csv(frame, path, short=False):
     """The frame without its index; numbers stay numbers, `short` ones with six digits."""
     if short:
-        frame = frame.apply(lambda column: column.map(rounded))
+        frame = frame.apply(_changed, change=rounded)
     texts = frame.select_dtypes(include=["object", "category"]).columns
-    frame.assign(**{name: frame[name].map(harmless) for name in texts}).rename(
+    frame.assign(**{name: _changed(frame[name], harmless) for name in texts}).rename(
         columns=harmless).to_csv(path, index=False)
+
+
+def _changed(column, change):
+    """A column cell by cell; map() would make whole numbers beside others fractions."""
+    return pd.Series(list(map(change, column)), column.index, dtype=object)

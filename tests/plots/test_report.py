@@ -16,8 +16,8 @@ from retensor.cli import main
 from retensor.errors import PlotError
 from retensor.figures import lines
 from retensor.results import load_results
-from retensor.report import (build_report, claims, counters, parts, table_files, tables,
-                             title_pages)
+from retensor.report import (build_report, claims, counters, machines, parts, table_files, tables,
+                             text, title_pages)
 from retensor.report.processes import run_all
 from retensor.report.sources import paper_file
 from retensor.spec import find_specs
@@ -448,46 +448,49 @@ def test_a_spec_that_is_another_by_now_is_not_taken_for_that_of_the_rows(tmp_pat
     assert "mine/sweep (no spec)" in Page(tmp_path / "out" / "mine.html").text
 
 
-def slimmed(tmp_path, text):
-    figure = tmp_path / "a.svg"
-    figure.write_text(text)
-    parts.slim(figure)
-    return figure.read_text()
+def test_tables_tell_once_what_lines_have_in_common():
+    names = ["name", "none", "zero", "same", "value", "again"]
+    lines = [["a", None, 0, "x", k, k] for k in range(6)]
+    assert text.told(names, lines) == (["name", "value"], [["a", k] for k in range(6)],
+                                       {"same": "x", "again": "value"})
+    assert text.told(names, lines[:text.FEW_LINES]) == (
+        ["name", "same", "value", "again"], [["a", "x", k, k] for k in range(5)], {})
+    assert text.told(names, []) == ([], [], {})
 
 
-def test_slim_figures_name_a_look_once(tmp_path):
-    use = '<use xlink:href="#p" style="fill: none"/>\n'
-    assert slimmed(tmp_path, '<svg><style>*{a: b}</style><path id="p" style="fill: #000000"/>\n'
-                   f'<g id="q">\n{5 * use}</g>\n</svg>') == (
-        '<svg><style>*{a: b}.s1{fill: none}</style><path id="n0" style="fill: #000000"/>'
-        '<g class="s1">' + 5 * '<use xlink:href="#n0"/>' + "</g></svg>")
-    mark = '<path id="p" d="M 0 0 L 0 3" style="fill: none"/>'
-    assert slimmed(tmp_path, f'<svg><style></style>{mark}{5 * use}</svg>') == (
-        '<svg><style>.s0{fill: none}</style><path id="n0" d="M0 0V3" class="s0"/>'
-        + 5 * '<use xlink:href="#n0"/>' + "</svg>")
+def test_what_stands_above_too_is_a_ditto_mark():
+    lines = [["alpha", 1, 12], ["alpha", 1, 12], ["beta", 2, 12], ["alpha", 2, 3]]
+    assert list(text.dittoed(lines)) == [["alpha", "1", "12"], ['"', "1", '"'], ["beta", "2", '"'],
+                                         ["alpha", "2", "3"]]
 
 
-def test_slim_figures_draw_at_once_what_looks_the_same(tmp_path):
-    def drawn(style, close=""):
-        parts = "".join(f'<g>\n<g clip-path="url(#c)">\n<path d="M 0 {k} L 9 {k}{close}" '
-                        f'style="{style}"/>\n</g>\n</g>\n' for k in range(3))
-        return slimmed(tmp_path, f'<svg>\n<style></style>\n{parts}</svg>\n')
+def test_ceilings_stand_side_by_side_with_what_was_measured_otherwise():
+    def measured(**ceilings):
+        return {"ceilings": [{"what": what, "value": value, "unit": "GB/s", "detail": detail}
+                             for what, (value, detail) in ceilings.items()]}
 
-    assert drawn("fill: none").count("<path") == drawn("fill: none").count("<g") == 1
-    assert 'd="M0 0H9M0 1H9M0 2H9"' in drawn("fill: none")
-    for style, close in (("fill: #112233", ""), ("fill: none; opacity: 0.5", ""),
-                         ("fill: none; stroke-dasharray: 1,2", ""), ("fill: none", " z")):
-        assert drawn(style, close).count("<path") == 3
+    labels = {"s1": ["A", "B"], "s2": ["A", "B"], "s3": ["A", "B"], "s4": ["B"]}
+    both, alone = machines.ceilings({
+        ("s1", "cpu"): measured(copy=(1.0, "8 MiB"), gather=(2.0, "rows")),
+        ("s2", "cpu"): measured(copy=(1.5, "9 MiB"), gather=(3.0, "rows")),
+        ("s3", "cpu"): measured(copy=(1.2, "8 MiB")),
+        ("s4", "cpu"): measured(copy=(7.0, "9 MiB"))}, labels)
+    assert both.machine == "A, B" and both.ways == [["copy", "GB/s", "8 MiB"],
+                                                    ["gather", "GB/s", "rows"]]
+    assert both.lines == [("s1", [1.0, 2.0], ""), ("s2", [1.5, 3.0], "copy: 9 MiB"),
+                          ("s3", [1.2, None], "")]
+    assert alone.lines == [("s4", [7.0], "")] and alone.anchor != both.anchor
 
 
-def test_slim_figures_look_the_same(tmp_path):
-    assert slimmed(tmp_path, '<svg>\n  <!-- a -->\n  <path d="M 1.23456 2 \nL 3 4.5" '
-                   'scale="0.01234"/>\n  <text x="7.891" transform="rotate(-0 1 2)">a  b</text>\n'
-                   '  <text transform="rotate(-90 1 2.004)">c</text>\n'
-                   '  <text transform="translate(1 2) scale(0.00123)">d</text>\n</svg>\n') == (
-        '<svg><path d="M1.23 2L3 4.5" scale="0.01234"/><text x="7.89">a  b</text>'
-        '<text transform="rotate(-90 1 2)">c</text>'
-        '<text transform="translate(1 2) scale(0.00123)">d</text></svg>')
+def test_sessions_of_one_commit_stand_together():
+    sessions = {"a": {"git": {"commit": "0" * 40}}, "b": {"git": {"commit": "1" * 40}},
+                "c": {"git": {"commit": "0" * 40}}, "d": {}}
+    sessions["b"]["git"]["dirty"] = True
+    assert list(machines.by_commit("abcd", sessions)) == [
+        (" at commit 000000000000", ["a", "c"]),
+        (" at commit 111111111111 with uncommitted changes", ["b"]), ("", ["d"])]
+    assert machines.builds({"a": {"build": {"x": 1}}, "b": {}, "c": {"build": {"x": 1}},
+                            "d": {"build": {"x": 2}}}) == [{"x": 1}, {"x": 2}]
 
 
 def test_two_sentences_tell_what_holds_and_what_does_not():

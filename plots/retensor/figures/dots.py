@@ -124,12 +124,13 @@ class Dots:
                   if point.facet == ("" if facet is None else str(facet))]
         self._limits(axes, lanes, [value for mark in published for value in mark.values]
                      + [point.value for point in points])
-        for lane in lanes:
+        for lane in sorted(lanes, key=lambda lane: lane.colour):
             self.panels.draws(lane.cell)
             if lane.cell.measured is None:
                 self._fail(axes, lane)
                 continue
             self._mark(axes, lane)
+        for lane in (lane for lane in lanes if lane.cell.measured):
             self._write(axes, lane, [value for mark in published if mark.is_of(lane.cell)
                                      for value in mark.values])
         panels.error_bars(axes, "x", [(lane.cell.measured.value, lane.y, lane.cell.measured)

@@ -14,10 +14,10 @@ import yaml
 from retensor import digitised, prose
 from retensor.errors import PlotError
 from retensor.figures.claims import basis, measured, published, tolerance
-from retensor.report import (artifacts, claims, findings, methods, sections, table_files,
+from retensor.report import (artifacts, claims, findings, machines, methods, sections, table_files,
                              tables, words)
 from retensor.report.processes import run_all
-from retensor.report.text import argv, counted, few, flat, show, told
+from retensor.report.text import argv, counted, dittoed, few, flat, show, told
 from retensor.report.title_pages import title_page
 from retensor.spec import ARTIFACT
 from retensor.table import write_csv
@@ -58,11 +58,14 @@ def build_report(results, specs, verdicts, out, audits=(), known=(), registry=()
     write_csv(findings.frame(audits), out / "findings.csv")
     papers = {name: _paper(name, known, drawn, all_claims, reissued) for name in names}
     papers = dict(sorted(papers.items(), key=lambda item: item[1]["about"].own))  # papers first
+    labels = _session_machines(results)
     _write_pages(out, {
         "papers": papers, "results": results, "claims": all_claims, "tables": reissued,
         "sections": drawn, "operations": operations, "findings": papers_findings,
         "statuses": Counter(results.rows["status"]), "facts": _machine_facts(results),
-        "labels": _session_machines(results), "here_now": artifacts.states_here(known)})
+        "sessions": machines.by_machine(results.sessions, labels),
+        "ceilings": machines.ceilings(results.ceilings, labels),
+        "builds": machines.builds(results.sessions), "here_now": artifacts.states_here(known)})
     return out / "index.html", [f"{s.spec.artifact}: {s.error}" for s in drawn if s.error]
 
 
@@ -162,14 +165,15 @@ def _environment():
     environment.globals |= {"told": told, "point_columns": digitised.COLUMNS, "words": words,
                             "states": artifacts.STATES}
     environment.filters |= {
-        "show": show, "looks": _looks, "published": published, "tolerance": tolerance,
+        "show": show, "dittoed": dittoed, "looks": _looks, "published": published,
+        "tolerance": tolerance, "by_commit": machines.by_commit,
         "measured": lambda verdict: measured(verdict, verdict.get("measured")), "basis": basis,
         "argv": argv, "counted": counted, "counts": findings.counts, "failing": findings.failing,
         "outcome": _outcome, "css": words.style_class, "twice": lambda word: (word, word),
         "kind_name": lambda kind: (kind, words.KINDS.get(kind, kind)),
         "paper_name": lambda paper, papers: (paper, papers[paper]["about"].name),
-        "yaml": lambda query: yaml.safe_dump(query, sort_keys=False, width=90).strip(),
-        "ceiling": lambda c: [c.get(name) for name in ("what", "value", "unit", "detail")]}
+        "yaml": lambda query: yaml.safe_dump(query, sort_keys=False, width=90,
+                                             default_flow_style=None).strip()}
     return environment
 
 

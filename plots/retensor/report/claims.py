@@ -130,17 +130,26 @@ def _rows_of(claims, rows):
     lines = [[texts.setdefault(text, len(texts)) for text in (
         *(show(row.get(name)) for name in COLUMNS.values()), _params(row, params),
         str(row["session"]))] for row in shown.to_dict("records")]
-    taken = {}
+    taken, values = {}, {}  # values: column -> place of a row -> text
     for claim in claims:
         own = sorted((key for key in claim.verdict.get("keys") or () if key in places),
                      key=places.get)
         if own:
-            label, values = _values(claim, shown.loc[own])
-            taken[claim.id] = {"label": label, "rows": [places[key] for key in own],
-                               "values": values,
+            column, found = _values(claim, shown.loc[own])
+            numbers = [places[key] for key in own]
+            values.setdefault(column, {}).update(zip(numbers, found))
+            taken[claim.id] = {"value": column, "rows": _steps(numbers),
                                "missing": len(claim.verdict["keys"]) - len(own)}
+    values = {column: [_steps(sorted(found)), [text for _, text in sorted(found.items())]]
+              for column, found in values.items()}
+    labels = {column: LABELS.get(column, quantity.label(column)) for column in values}
     return {"columns": [*COLUMNS, "parameters"], "texts": list(texts), "rows": lines,
-            "claims": taken}
+            "labels": labels, "values": values, "claims": taken}
+
+
+def _steps(numbers):
+    """Growing numbers as claims.js adds them up again, which are short."""
+    return [number - before for before, number in zip([0, *numbers], numbers)]
 
 
 def _params(row, names):
@@ -149,13 +158,12 @@ def _params(row, names):
 
 
 def _values(claim, rows):
-    """The name of what a claim asks of its rows, and the value of each as text."""
+    """The column that a claim asks of its rows, and the value of each as text."""
     asked = claim.verdict.get("value") or claim.query.get("value") or COMPARED
     column = asked if asked in rows.columns else f"case.{asked}"
-    label = LABELS.get(column, quantity.label(column))
     if column not in rows.columns:
-        return label, [""] * len(rows)
-    return label, [show(_median(value)) for value in rows[column]]
+        return column, [""] * len(rows)
+    return column, [show(_median(value)) for value in rows[column]]
 
 
 def _median(value):

@@ -16,7 +16,7 @@ from retensor import style
 from retensor.errors import PlotError
 from retensor.figures import quantity
 from retensor.figures.methods import draw
-from retensor.report import parts
+from retensor.report import parts, slim
 from retensor.table import write_csv
 
 OPERATIONS = {"mttkrp": ("MTTKRP", ("mttkrp", "mttkrp_all")),
@@ -101,6 +101,20 @@ class Section:
     figures: list  # {"svg", "machine"}
     specs: list    # paths of those that measure this operation
 
+    @property
+    def machines(self):
+        """Each machine with its figure, "" where it has none, and its lines, below `columns`."""
+        place = self.names.index("machine")
+        pictures = {figure["machine"]: figure["svg"] for figure in self.figures}
+        lines = {}
+        for line in self.table:
+            lines.setdefault(line[place], []).append(line[:place] + line[place + 1:])
+        return [(name, pictures.get(name, ""), own) for name, own in lines.items()]
+
+    @property
+    def columns(self):
+        return [name for name in self.names if name != "machine"]
+
 
 def check(registry):
     """Raises PlotError unless it is what `retensor list methods --json` prints."""
@@ -153,7 +167,7 @@ def _section(key, rows, specs, registry, folder, out):
         shown = [line for line in lines if line.machine == machine]
         path = folder / f"{key}-{index + 1}.svg"
         if _figure(shown, f"{title} on {machine}", path):
-            parts.slim(path)
+            slim.slim(path)
             found.append({"svg": path.relative_to(out).as_posix(), "machine": machine})
     return Section(key, title, sum(line.stale > 0 for line in lines), names, table,
                    csv.relative_to(out).as_posix(), found,

@@ -16,8 +16,7 @@ from retensor.figures import KINDS, drawer, quantity
 from retensor.figures.cells import frame
 from retensor.figures.claims import claims_at
 from retensor.figures.view import make_view, rows_of
-from retensor.report import counters, parts
-from retensor.report.text import told
+from retensor.report import counters, parts, slim
 from retensor.save import save_artifact
 from retensor.spec import ARTIFACT, FigureSpec, own_spec
 
@@ -124,17 +123,16 @@ def _section(section, results, verdicts, folder, store):
 def _draw(spec, rows, results, verdicts, folder, out):
     view, paths = save_artifact(results, spec, folder, verdicts, ("svg", "csv"))
     if "svg" in paths:
-        parts.slim(paths["svg"])
+        slim.slim(paths["svg"])
     table = frame(view)
-    columns, lines = told(list(table.columns), table.values.tolist())
     points = view.digitised
     drawn = Drawn(
         paths["svg"].relative_to(out).as_posix() if "svg" in paths else "",
         paths["csv"].relative_to(out).as_posix(),
         view.ok, view.total, sum(cell.stale for cell in view.cells),
         {kind: view.datasets[kind] for kind in view.data_kinds}, list(view.datasets),
-        list(view.notes), columns, lines, [point.line for point in points],
-        [point.source for point in points], alternative(view),
+        list(view.notes), list(table.columns), table.values.tolist(),
+        [point.line for point in points], [point.source for point in points], alternative(view),
         sorted(set(rows["device"].dropna())), list(dict.fromkeys(rows["session"])))
     if not spec.of or _tells_counters(view):
         drawn.counters = counters.told(rows)

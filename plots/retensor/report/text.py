@@ -4,8 +4,12 @@ import shlex
 from pathlib import Path
 
 import pandas as pd
+from markupsafe import Markup
 
 from retensor.figures.cells import number
+
+DITTO = Markup('"')
+FEW_LINES = 5  # of a table, which then names in its columns what they have in common
 
 
 def show(value):
@@ -22,10 +26,31 @@ def show(value):
 
 
 def told(names, lines):
-    """Names and lines of a table without the columns that say nothing."""
-    kept = [index for index in range(len(names))
-            if any(show(line[index]) not in ("", "0") for line in lines)]
-    return [names[index] for index in kept], [[line[index] for index in kept] for line in lines]
+    """Names and lines of a table without the columns that say nothing or, but for the first, the
+    same in each of many lines or as another; and what those say: {name: text or other name}."""
+    kept, same, seen = [], {}, {}
+    for index, name in enumerate(names):
+        texts = tuple(show(line[index]) for line in lines)
+        if not set(texts) - {"", "0"}:
+            continue
+        if kept and len(lines) > FEW_LINES and (len(set(texts)) == 1 or texts in seen):
+            same[name] = texts[0] if len(set(texts)) == 1 else seen[texts]
+        else:
+            kept.append(index)
+            seen[texts] = name
+    return ([names[index] for index in kept], [[line[index] for index in kept] for line in lines],
+            same)
+
+
+def dittoed(lines):
+    """The texts of a table's lines; what stands above too is a ditto mark, until table.js has it
+    back."""
+    above = ()
+    for line in lines:
+        texts = [show(value) for value in line]
+        yield [DITTO if len(text) > len(DITTO) and text == upper else text
+               for text, upper in zip(texts, above or [""] * len(texts))]
+        above = texts
 
 
 def flat(value, prefix=""):

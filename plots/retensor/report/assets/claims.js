@@ -3,6 +3,9 @@
 
 const form = document.getElementById("filter");
 const drawers = Array.from(document.querySelectorAll("details.claim"));
+const NAMES = ["paper", "outcome", "verdict", "kind", "asks", "data"];  // of the fields of data-of
+const facets = new Map(drawers.map(drawer => [drawer, Object.fromEntries(
+  drawer.dataset.of.split("|").map((value, place) => [NAMES[place], value]))]));
 const taken = {};  // paper -> what its file of rows holds
 
 // What a search looks at: the statement, and what its drawer says, without the names of its lines.
@@ -16,7 +19,7 @@ const texts = new Map(drawers.map(drawer => [drawer, words(drawer)]));
 function fits(drawer, wanted) {
   return Object.entries(wanted).every(([name, value]) => name === "text"
     ? value.trim().toLowerCase().split(/\s+/).every(word => texts.get(drawer).includes(word))
-    : drawer.dataset[name] === value);
+    : facets.get(drawer)[name] === value);
 }
 
 function chosen() {
@@ -65,14 +68,21 @@ function sessionCell(id) {
   return cell;
 }
 
+function summed(steps) {
+  let sum = 0;
+  return steps.map(step => sum += step);
+}
+
 function rowsTable(label, file, own) {
   const table = element("table"), head = element("thead"), body = element("tbody");
   table.className = "sortable";
-  head.append(line("th", [own.label, ...file.columns, "session"]));
-  own.rows.forEach((place, index) => {
+  head.append(line("th", [file.labels[own.value], ...file.columns, "session"]));
+  const [places, values] = file.values[own.value];
+  const valueAt = new Map(summed(places).map((place, index) => [place, values[index]]));
+  for (const place of summed(own.rows)) {
     const row = file.rows[place].map(number => file.texts[number]);
-    body.append(line("td", [own.values[index], ...row.slice(0, -1), sessionCell(row.at(-1))]));
-  });
+    body.append(line("td", [valueAt.get(place), ...row.slice(0, -1), sessionCell(row.at(-1))]));
+  }
   table.append(head, body);
   const frame = element("div");
   frame.className = "scroll";
@@ -100,11 +110,11 @@ function fill(holder, paper) {
 function showRows(paper, file) {
   taken[paper] = file;
   for (const drawer of drawers)
-    if (drawer.open && drawer.dataset.paper === paper) opened(drawer);
+    if (drawer.open && facets.get(drawer).paper === paper) opened(drawer);
 }
 
 function opened(drawer) {
-  const holder = drawer.querySelector(".rows"), paper = drawer.dataset.paper;
+  const holder = drawer.querySelector(".rows"), paper = facets.get(drawer).paper;
   if (!holder || holder.dataset.filled) return;
   if (taken[paper]) return fill(holder, paper);
   if (paper in taken) return;  // on its way

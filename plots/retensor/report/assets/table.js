@@ -24,6 +24,15 @@ function sortBy(table, heading) {
   body.append(...rows);
 }
 
+// Cells that say the same as the one above came as ditto marks.
+function fillDittos(body) {
+  for (let row = body.rows[1]; row; row = row.nextElementSibling)
+    Array.from(row.cells).forEach((cell, column) => {
+      if (cell.textContent.trim() === '"')
+        cell.textContent = row.previousElementSibling.cells[column].textContent;
+    });
+}
+
 function makeSortable(table) {
   for (const heading of table.tHead.rows[0].cells) {
     const button = document.createElement("button");
@@ -43,7 +52,10 @@ function unfold() {
   if (target) target.scrollIntoView();
 }
 
-document.querySelectorAll("table.sortable").forEach(makeSortable);
+document.querySelectorAll("table.sortable").forEach(table => {
+  fillDittos(table.tBodies[0]);
+  makeSortable(table);
+});
 window.addEventListener("hashchange", unfold);
 unfold();
 // Paper shows what a screen folds away, but for the drawers of claims.
