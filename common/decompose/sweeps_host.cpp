@@ -296,7 +296,8 @@ bool Sweeps::draw(Start, std::uint64_t) {
 }
 
 double fit_of(double norm, double square, double inner) {
-  const double residual = std::sqrt(std::max(0.0, norm * norm + square - 2 * inner));
+  const double difference = norm * norm + square - 2 * inner;
+  const double residual = std::sqrt(difference < 0 ? 0 : difference);  // NaN stays NaN
   if (norm == 0) return residual == 0 ? 1 : 0;
   return 1 - residual / norm;
 }

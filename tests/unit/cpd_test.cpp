@@ -233,6 +233,14 @@ TEST_CASE("exact tensors are fitted in fp32 with more components than their rank
   }
 }
 
+TEST_CASE("the fit of a model of NaN is NaN") {
+  const double nan = std::nan("");
+  CHECK(std::isnan(cpd::fit_of(2, nan, 1)));
+  CHECK(std::isnan(cpd::fit_of(2, 1, nan)));
+  CHECK(cpd::fit_of(2, 4, 4 + 1e-15) == 1);
+  CHECK(cpd::fit_of(0, 0, 0) == 1);
+}
+
 TEST_CASE("a start that follows the data has orthonormal factors and depends on the seed's") {
   const Problem problem = sparse_problem(spec_of(4, 5));
   Als als(problem, registry().find("flycoo.cpu"));
@@ -607,6 +615,9 @@ TEST_CASE("damaged checkpoints are refused") {
   folder.write("model", intact);
   CHECK(cpd::load_checkpoint(path, identity, problem).has_value());
   CHECK_THROWS_AS(cpd::save_checkpoint(folder.file("missing/model"), identity, {}), SystemError);
+  const std::string itself = std::filesystem::path(path).parent_path().string();
+  CHECK_THROWS_WITH_AS(cpd::load_checkpoint(itself, identity, problem),
+                       (itself + ": found a folder, expected a file").c_str(), SystemError);
 }
 
 TEST_CASE("what ran is told") {
