@@ -54,6 +54,9 @@ Matrix matrix_from(const json& j, const Matrix& like) {
 }
 
 std::string content_of(const std::string& path) {
+  // A folder opens, and reading it throws what is no error of this library.
+  if (std::filesystem::is_directory(path))
+    throw system_error("{}: found a folder, expected a file", path);
   std::ifstream file(path, std::ios::binary);
   std::string content{std::istreambuf_iterator<char>(file), {}};
   if (!file) throw system_error("{}: can't be read", path);

@@ -166,8 +166,9 @@ void Hooi::start(const std::vector<Matrix>& factors) {
 void Hooi::sweep() {
   const double core = sweeps_ != nullptr ? sweeps_->run() : sweep_host();
   fetched_ = sweeps_ == nullptr;
-  const double residual = std::sqrt(std::max(0.0, norm_ * norm_ - core * core));
-  model_.fit.push_back(norm_ == 0 ? 1 : 1 - residual / norm_);
+  const double difference = norm_ * norm_ - core * core;
+  const double residual = std::sqrt(difference < 0 ? 0 : difference);  // NaN stays NaN
+  model_.fit.push_back(norm_ == 0 && core == 0 ? 1 : 1 - residual / norm_);
 }
 
 double Hooi::sweep_host() {

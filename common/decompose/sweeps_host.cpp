@@ -39,21 +39,39 @@ class StreamOf final : public StageTimer {
   void* const stream_;
 };
 
+/// What rounding leaves of a number that should be 0, relative to the largest of R. V is summed in
+/// fp64, but V^+ is multiplied by results of MTTKRP in T: what is rounding there must not grow.
+template <class T>
+double rounding_of(Index rank) {
+  return 16 * static_cast<double>(rank) * static_cast<double>(std::numeric_limits<T>::epsilon());
+}
+
+/// f(S) of a symmetric positive semidefinite S, f taking its eigenvalues but for those that are no
+/// larger than `rounding` of the largest, which become 0.
+template <class F>
+MatrixXd of_eigenvalues(const MatrixXd& s, double rounding, F&& f) {
+  const Eigen::SelfAdjointEigenSolver<MatrixXd> of(s);
+  const double least = rounding * of.eigenvalues().maxCoeff();
+  const VectorXd values = of.eigenvalues().unaryExpr(
+      [&f, least](double value) { return value > least ? f(value) : 0.0; });
+  return of.eigenvectors() * values.asDiagonal() * of.eigenvectors().transpose();
+}
+
 /// V^+ of a symmetric positive semidefinite V: by Cholesky's factorisation, and where a pivot is no
-/// larger than rounding of the largest makes it by a complete orthogonal one.
+/// larger than `rounding` of the largest by its eigenvalues.
 class Inverse {
  public:
-  explicit Inverse(Index rank) : cholesky_(rank), inverse_(rank, rank) {}
+  Inverse(Index rank, double rounding)
+      : rounding_(rounding), cholesky_(rank), inverse_(rank, rank) {}
   const MatrixXd& operator()(const MatrixXd& v) {
     cholesky_.compute(v);
     const auto pivots = cholesky_.matrixLLT().diagonal().array().square();
-    const double rounding = 16 * static_cast<double>(v.rows()) *
-                            std::numeric_limits<double>::epsilon() * v.diagonal().maxCoeff();
-    if (cholesky_.info() == Eigen::Success && pivots.minCoeff() > rounding) {
+    if (cholesky_.info() == Eigen::Success &&
+        pivots.minCoeff() > rounding_ * v.diagonal().maxCoeff()) {
       inverse_.setIdentity();
       cholesky_.solveInPlace(inverse_);
     } else {
-      inverse_ = v.completeOrthogonalDecomposition().pseudoInverse();
+      inverse_ = of_eigenvalues(v, rounding_, [](double value) { return 1 / value; });
       for (Index r = 0; r < v.rows(); ++r) {
         if (v(r, r) != 0) continue;  // else a component that vanished, whose rounding must not grow
         inverse_.row(r).setZero();
@@ -64,19 +82,10 @@ class Inverse {
   }
 
  private:
+  const double rounding_;
   Eigen::LLT<MatrixXd> cholesky_;
   MatrixXd inverse_;
 };
-
-/// G^(-1/2) of a Gram matrix; directions in which it is rounding are left out.
-MatrixXd inverse_root(const MatrixXd& gram) {
-  const Eigen::SelfAdjointEigenSolver<MatrixXd> of(gram);
-  const double least = 16 * static_cast<double>(gram.rows()) *
-                       std::numeric_limits<double>::epsilon() * of.eigenvalues().maxCoeff();
-  const VectorXd roots = of.eigenvalues().unaryExpr(
-      [least](double value) { return value > least ? 1 / std::sqrt(value) : 0.0; });
-  return of.eigenvectors() * roots.asDiagonal() * of.eigenvectors().transpose();
-}
 
 template <class T>
 class HostSweeps final : public Sweeps {
@@ -90,7 +99,7 @@ class HostSweeps final : public Sweeps {
         rank_(static_cast<Index>(passes.rank())),
         grams_(passes.dense().size(), MatrixXd(rank_, rank_)),
         product_(rank_, rank_),
-        inverse_(rank_),
+        inverse_(rank_, rounding_of<T>(rank_)),
         weights_(VectorXd::Zero(rank_)),
         scale_(rank_),
         totals_(passes.rank() * (passes.rank() + 1)),
@@ -112,7 +121,10 @@ class HostSweeps final : public Sweeps {
     for (int mode = 0; mode < problem_.x().order(); ++mode) {
       const auto at = static_cast<std::size_t>(mode);
       const Matrix& result = pass(mode, stream);
-      write_product(result, at, inverse_root(gram(result)));
+      // The orthonormal matrix next to M is M (M^T M)^(-1/2).
+      write_product(result, at,
+                    of_eigenvalues(gram(result), rounding_of<T>(rank_),
+                                   [](double value) { return 1 / std::sqrt(value); }));
       grams_[at] = gram(problem_.dense()[at]);
       mttkrp_.refresh(mode);
     }
@@ -284,7 +296,8 @@ bool Sweeps::draw(Start, std::uint64_t) {
 }
 
 double fit_of(double norm, double square, double inner) {
-  const double residual = std::sqrt(std::max(0.0, norm * norm + square - 2 * inner));
+  const double difference = norm * norm + square - 2 * inner;
+  const double residual = std::sqrt(difference < 0 ? 0 : difference);  // NaN stays NaN
   if (norm == 0) return residual == 0 ? 1 : 0;
   return 1 - residual / norm;
 }

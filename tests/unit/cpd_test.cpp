@@ -213,6 +213,34 @@ TEST_CASE("planted factors are found up to order and scale") {
   CHECK(match(planted, problem.dense()) < 0.5);
 }
 
+TEST_CASE("exact tensors are fitted in fp32 with more components than their rank") {
+  const std::vector<Dims> shapes = {{40, 33}, {15, 19, 14}, {9, 7, 8, 6}};
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const Dims& dims = shapes[seed % shapes.size()];
+    Count cells = 1;
+    for (const auto length : dims) cells *= length;
+    const Target target{.dims = dims, .nnz = cells, .seed = seed, .dtype = DType::f32};
+    ProblemSpec spec = spec_of(4 + seed / 3 % 4, 60, 1e-6);
+    spec.dtype = DType::f32;
+    const Problem problem(spec, std::make_shared<const Coo>(low_rank(target, {.rank = 2})));
+    Als als(problem, registry().find("pasta.cpu.coo"));
+    als.restart(cpd::Start::spread, seed);
+    als.spread(*make_host_timer());
+    sweep_to_end(als);
+    CAPTURE(seed);
+    CHECK(als.true_fit() > 0.99);
+    CHECK(std::abs(als.true_fit() - als.fit().back()) < 0.005);
+  }
+}
+
+TEST_CASE("the fit of a model of NaN is NaN") {
+  const double nan = std::nan("");
+  CHECK(std::isnan(cpd::fit_of(2, nan, 1)));
+  CHECK(std::isnan(cpd::fit_of(2, 1, nan)));
+  CHECK(cpd::fit_of(2, 4, 4 + 1e-15) == 1);
+  CHECK(cpd::fit_of(0, 0, 0) == 1);
+}
+
 TEST_CASE("a start that follows the data has orthonormal factors and depends on the seed's") {
   const Problem problem = sparse_problem(spec_of(4, 5));
   Als als(problem, registry().find("flycoo.cpu"));
@@ -587,6 +615,9 @@ TEST_CASE("damaged checkpoints are refused") {
   folder.write("model", intact);
   CHECK(cpd::load_checkpoint(path, identity, problem).has_value());
   CHECK_THROWS_AS(cpd::save_checkpoint(folder.file("missing/model"), identity, {}), SystemError);
+  const std::string itself = std::filesystem::path(path).parent_path().string();
+  CHECK_THROWS_WITH_AS(cpd::load_checkpoint(itself, identity, problem),
+                       (itself + ": found a folder, expected a file").c_str(), SystemError);
 }
 
 TEST_CASE("what ran is told") {

@@ -313,6 +313,14 @@ TEST_CASE("a tensor of zeros is its own model") {
   for (const Matrix& factor : hooi.model().factors) CHECK(off_orthonormal(factor) < 1e-12);
 }
 
+TEST_CASE("the fit of a model of NaN is NaN") {
+  Coo x = *sparse_tensor(DType::f64);
+  x.values.set(7, std::nan(""));
+  Hooi hooi(std::make_shared<const Coo>(x), settings_of({2, 2, 2}, 1), sequential());
+  hooi.sweep();
+  CHECK(std::isnan(hooi.model().fit.back()));
+}
+
 TEST_CASE("what is refused") {
   const auto x = sparse_tensor(DType::f32);
   const auto refused = [&](const Dims& ranks, const char* why) {
