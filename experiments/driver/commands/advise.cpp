@@ -298,8 +298,7 @@ Interface advise_interface() {
       "plan for cpu, device or a machine that has rows, such as H200 (default: this machine)");
   add("trial", flag(),
       "run each candidate that is too close to tell apart a few times, and list those first with "
-      "the "
-      "times measured");
+      "the times measured");
   add("all", flag(), "list every candidate, and why others were left out");
   add("model", word("FILE"), "table to predict from (default: the one built in)");
   add("train", word("FILE"),
