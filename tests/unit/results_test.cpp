@@ -248,7 +248,7 @@ TEST_CASE("what is no result file is refused at its line") {
   refuses(row("s", ""), "lacks its key or case");
   refuses(row("s", "a", {{"status", "okay"}}), "unknown status 'okay'");
   CHECK(file_refusal("{\"torn\n" + text({session("s")})).find("0.jsonl:1:") != std::string::npos);
-  CHECK_THROWS_AS(read_results({"absent.jsonl"}), SystemError);
+  CHECK_THROWS_AS(read_results({"absent.jsonl"}), InputError);
   CHECK(read({""}).rows.empty());
 }
 

@@ -275,8 +275,7 @@ Interface dataset_interface() {
       "convert INPUT OUTPUT: converts a tensor file, reads the result back and compares it. INPUT "
       "is a .tns, .mtx, .smtx, .tnsb, GenTen, .npz or HDF5 file (plain, gzip, zstd, or in a tar "
       "archive), or a folder of .mtx files, the slices of the last mode. Values that single "
-      "precision would change stay in double precision.
-"
+      "precision would change stay in double precision.\n"
       "verify [NAME...]: compares data sets with the mode lengths, nonzeros and checksum of the "
       "registry. Without a name, it checks all data sets that are present or quick to make.",
       "retensor dataset make wordnet wordnet.tnsb", -1};
