@@ -29,10 +29,13 @@ std::vector<int> all_modes_of(const Subject& s) {
   return modes;
 }
 
+Contraction contraction_of(const Subject& s) {
+  return {s.spec.variant, s.dims, s.other_dims.empty() ? s.dims : s.other_dims};
+}
+
 std::vector<int> product_modes(const Subject& s) {
   if (s.spec.operation == Operation::spmm) return {0};
-  if (s.spec.operation == Operation::contraction)
-    return Contraction(s.spec.variant, s.dims, s.dims).contracted_x;
+  if (s.spec.operation == Operation::contraction) return contraction_of(s).contracted_x;
   return s.has_mode ? std::vector{s.spec.mode} : all_modes_of(s);
 }
 
@@ -71,7 +74,7 @@ double rank_of(const Subject& s) {
 /// Of a contraction's result, an index a mode and a value each; 0 for others.
 double result_bytes(const Subject& s) {
   if (s.spec.operation != Operation::contraction) return 0;
-  const Contraction contraction(s.spec.variant, s.dims, s.dims);
+  const auto contraction = contraction_of(s);
   const double entry = 4 * static_cast<double>(contraction.result.size()) +
                        static_cast<double>(size_of(s.spec.dtype));
   return s.entries * entry;
@@ -134,7 +137,8 @@ Subject subject_of(const Problem& problem, const nlohmann::json& facts) {
   subject.work = work_model(problem);
   subject.is_sorted = is_sorted(problem.x(), natural_order(problem.x().order()));
   if (problem.operation() == Operation::contraction) {
-    const Contraction contraction(subject.spec.variant, subject.dims, problem.y().dims);
+    subject.other_dims = problem.y().dims;
+    const auto contraction = contraction_of(subject);
     subject.entries = result_entries(problem.x(), problem.y(), contraction);
     subject.tiles = tile_pairs(problem.x(), problem.y(), contraction);
   }

@@ -33,6 +33,7 @@ struct Subject {
   ProblemSpec spec;
   bool has_mode = true;  ///< false: all modes at once
   Dims dims;
+  Dims other_dims;  ///< of the second tensor of a contraction; empty where it is x itself
   Count nnz = 0;
   std::vector<ModeFacts> modes;
   double per_tile = 0;    ///< nonzeros per non-empty tile of 8 in every mode

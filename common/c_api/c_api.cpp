@@ -2,6 +2,7 @@
 // arrays. Exceptions end in a status and the text of retensor_last_error().
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <new>
@@ -9,6 +10,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -21,6 +24,8 @@
 #include "common/core/message.hpp"
 #include "common/decompose/als.hpp"
 #include "common/decompose/checkpoint.hpp"
+#include "common/decompose/finite.hpp"
+#include "common/decompose/normal_equations.hpp"
 #include "common/decompose/starts.hpp"
 #include "common/decompose/text_params.hpp"
 #include "common/device/copy.hpp"
@@ -45,6 +50,7 @@ retensor_status failed(retensor_status status, const char* text) {
 template <class Work>
 retensor_status guarded(Work work) {
   try {
+    last_error.clear();
     work();
     return RETENSOR_OK;
   } catch (const InputError& error) {
@@ -229,6 +235,21 @@ void tell(retensor_result& result, const Task& task, const Method& method,
   for (const auto& [fact, value] : executed) result.executed += fmt::format("\n{}={}", fact, value);
 }
 
+/// The model with its true fit: that of the last sweep shares the error of the last MTTKRP.
+void add_model(const Coo& x, const KruskalModel& model, retensor_result& result) {
+  if (!cpd::is_finite(model))
+    throw input_error("cpd: found a model of numbers that are not finite, expected finite ones");
+  result.add(Result(model));
+  result.add("true_fit", {1},
+             std::vector<double>{cpd::fit_of(cpd::norm_of(x.values), cpd::square_of(model),
+                                             cpd::inner_product(x, model))});
+}
+
+void add_result(const Coo& x, const Result& of_run, retensor_result& result) {
+  if (const auto* model = std::get_if<KruskalModel>(&of_run)) return add_model(x, *model, result);
+  result.add(of_run);
+}
+
 std::unique_ptr<StageTimer> timer_for(const Method& method) {
   return method.backend() == Backend::cpu ? make_host_timer() : device::make_event_timer();
 }
@@ -240,7 +261,7 @@ void run_once(const Task& task, const Problem& problem, const Method& method,
   timer->start();
   prepared->run(*timer);
   timer->stop();
-  result.add(prepared->result());
+  add_result(problem.x(), prepared->result(), result);
   tell(result, task, method, prepared->executed());
 }
 
@@ -257,6 +278,15 @@ void check_own_decomposition(const Task& task, const Method& method) {
                       method.id());
 }
 
+void check_checkpoint(const Task& task) {
+  if (task.call.checkpoint == nullptr || *task.call.checkpoint == '\0') return;
+  if (!task.dense.empty())
+    throw input_error("cpd: found a checkpoint beside first factors, expected a start and a seed");
+  if (std::filesystem::is_directory(task.call.checkpoint))
+    throw input_error("cpd: found the folder {} as checkpoint, expected a file",
+                      task.call.checkpoint);
+}
+
 /// CP-ALS with the MTTKRP of a method that has no decomposition of its own.
 void run_als(const Task& task, const Problem& problem, const Method& method,
              retensor_result& result) {
@@ -265,8 +295,6 @@ void run_als(const Task& task, const Problem& problem, const Method& method,
   timer->start();
   const cpd::Checkpoint checkpoint(task.call.checkpoint == nullptr ? "" : task.call.checkpoint,
                                    problem, task.law, task.call.seed, task.constraint);
-  if (checkpoint && !task.dense.empty())
-    throw input_error("cpd: found a checkpoint beside first factors, expected a start and a seed");
   if (const auto kept = checkpoint.load())
     als.resume(*kept);
   else if (task.law == cpd::Start::spread && task.dense.empty())
@@ -280,7 +308,7 @@ void run_als(const Task& task, const Problem& problem, const Method& method,
   cpd::sweep_to_end(als, *timer, between);
   timer->stop();
   checkpoint.remove();
-  result.add(Result(als.model()));
+  add_model(problem.x(), als.model(), result);
   tell(result, task, method, als.mttkrp().executed());
 }
 
@@ -290,6 +318,27 @@ tucker::Settings settings_of(const Task& task) {
     for (const auto& factor : task.dense) ranks.push_back(factor.cols());
   return {ranks, task.call.max_sweeps, task.call.tolerance, task.call.seed,
           task.call.start == nullptr ? cpd::Start::normal : task.law};
+}
+
+/// What HOOI takes none of, and what it would find only after its chains are prepared.
+void check_tucker(const Task& task) {
+  const auto& call = task.call;
+  if (call.max_sweeps < 1)
+    throw input_error("tucker: found max_sweeps {}, expected at least 1", call.max_sweeps);
+  if (call.constraint != nullptr || call.checkpoint != nullptr || call.progress != nullptr)
+    throw input_error("tucker: found a constraint, a checkpoint or a callback, expected none");
+  tucker::check_settings(settings_of(task), task.x->dims);
+  if (!task.dense.empty() && task.dense.size() != task.x->dims.size())
+    throw input_error("tucker: found {} factors, expected {}", task.dense.size(),
+                      task.x->dims.size());
+  for (std::size_t m = 0; m < task.dense.size(); ++m) {
+    const Matrix& factor = task.dense[m];
+    const auto rows = task.x->dims[m], cols = settings_of(task).ranks[m];
+    if (factor.rows() != rows || factor.cols() != cols || factor.dtype() != task.x->dtype())
+      throw input_error("tucker: found a factor of mode {} of {} x {} {}, expected {} x {} {}", m,
+                        factor.rows(), factor.cols(), name(factor.dtype()), rows, cols,
+                        name(task.x->dtype()));
+  }
 }
 
 /// A problem of the TTM-chain, to ask methods whether they take it.
@@ -304,6 +353,8 @@ void run_tucker(const Task& task, retensor_result& result) {
   if (!task.dense.empty()) hooi.start(task.dense);
   do hooi.sweep();
   while (!hooi.finished());
+  if (!cpd::is_finite(hooi.model().factors) || !cpd::is_finite(hooi.model().core))
+    throw input_error("tucker: found a model of numbers that are not finite, expected finite ones");
   result.add(hooi.model(), settings.ranks);
   tell(result, task, method, hooi.chain(0).executed());
 }
@@ -317,11 +368,23 @@ bool gives_passes(const Problem& problem, const Method& method) {
   return problem.operation() == Operation::cpd && !has_operation(method, Operation::cpd);
 }
 
+/// What a decomposition by any method refuses.
+void check_decomposition(const Task& task) {
+  if (task.is_tucker())
+    check_tucker(task);
+  else if (operation_from_name(task.call.operation) == Operation::cpd)
+    check_checkpoint(task);
+  else
+    return;
+  cpd::check_norm(task.x->values);
+}
+
 /// The task with the planner's choice in place of the method "auto": for one run, of a
 /// decomposition for the passes of all sweeps. Close calls are settled by running, where the method
 /// is prepared.
 Task planned(const retensor_call& call) {
   Task task(call);
+  check_decomposition(task);
   if (task.method != "auto") return task;
   if (!task.params.empty())
     throw input_error("found parameters beside the method auto, expected those of a method");
@@ -347,6 +410,8 @@ void refuse_unless_supported(const Task& task) {
   const Problem problem = task.is_tucker() ? chain_of(task) : problem_of(task);
   const Method& method = method_for(task, problem);
   const auto params = method.params().resolve(task.params);
+  if (problem.operation() == Operation::cpd && !gives_passes(problem, method))
+    check_own_decomposition(task, method);
   const auto support = gives_passes(problem, method) ? supports(method, passes_of(problem), params)
                                                      : supports(method, problem, params);
   if (!support.ok) throw input_error("{}: {}", method.id(), support.reason);
@@ -447,8 +512,10 @@ retensor_status retensor_to_device(void* device, const void* host, size_t bytes)
 }
 
 retensor_status retensor_device_allocate(size_t bytes, void** device) {
-  return guarded(
-      [&] { *c_api::given(device, "a place for the address") = device::allocate_bytes(bytes); });
+  return guarded([&] {
+    auto*& place = *c_api::given(device, "a place for the address");  // before anything is taken
+    place = device::allocate_bytes(bytes);
+  });
 }
 
 void retensor_device_free(void* device) {

@@ -75,10 +75,12 @@ typedef struct retensor_tensor {
  *              R_m after the lowest multiplied mode     fastest
  * contraction  -                                        sparse; variant "abk,kcd->abcd"; y
  * spmm         [0]: K x N                               "values": M x N
- * cpd          [m]: first factors, I_m x R, or none     "weights", "factor0", ..., "fit"
+ * cpd          [m]: first factors, I_m x R, or none     "weights", "factor0", ..., "fit" of
+ *                                                       each sweep, "true_fit" of the model
  * tucker       [m]: first factors, I_m x R_m, or none   "core", "factor0", ..., "fit"
  *
- * A sparse result has the arrays "dims", "index0", "index1", ... and "values". */
+ * The fit of a sweep comes from its last MTTKRP and shares its error; "true_fit" takes another pass
+ * over the nonzeros in fp64. A sparse result has the arrays "dims", "index0", "index1", ... and "values". */
 typedef struct retensor_call {
   size_t size; /* sizeof(retensor_call) */
   const char* operation;
@@ -114,7 +116,8 @@ typedef struct retensor_result retensor_result;
 /* RETENSOR_C_API of the library that was loaded. */
 RETENSOR_EXPORT int32_t retensor_c_api(void);
 RETENSOR_EXPORT const char* retensor_version(void);
-/* What went wrong in the last call of this thread. */
+/* What went wrong in the last call of this thread that returns a retensor_status; empty where
+ * nothing did. */
 RETENSOR_EXPORT const char* retensor_last_error(void);
 
 /* Id and one-line summary of method i; NULL beyond the last. */

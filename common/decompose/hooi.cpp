@@ -98,13 +98,13 @@ void check_factor(const Matrix& found, const Matrix& expected, std::size_t mode)
            found.cols(), expected.rows(), expected.cols());
 }
 
+}  // namespace
+
 void check_settings(const Settings& settings, const Dims& dims) {
   check_ranks(settings.ranks, dims);
   if (settings.start != cpd::Start::normal && settings.start != cpd::Start::nvecs)
     refuse("found start {}, expected normal or nvecs", cpd::name(settings.start));
 }
-
-}  // namespace
 
 ProblemSpec chain_spec(const Dims& ranks, int mode, DType dtype) {
   ProblemSpec spec;

@@ -41,6 +41,9 @@ struct Settings {
   Solver solver = Solver::syevd;  ///< of eigenvectors on the device
 };
 
+/// Throws InputError for settings that Hooi refuses for a tensor of these mode lengths.
+void check_settings(const Settings& settings, const Dims& dims);
+
 /// The TTM-chain of a mode for a core of these ranks: its matrices after the lowest mode's are as
 /// wide as the widest of them. With fewer than two ranks it states none.
 ProblemSpec chain_spec(const Dims& ranks, int mode, DType dtype);

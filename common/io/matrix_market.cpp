@@ -137,7 +137,11 @@ Coo parse_matrix_market(std::string_view bytes, const std::string& name,
   resolve_duplicates(matrix, options.duplicates, [&](Count x) {
     return source.position(text::find_record(source, h.body, x));
   });
-  if (!general) add_mirrored(matrix, h.symmetry);
+  if (general) return matrix;
+  add_mirrored(matrix, h.symmetry);
+  // Both halves are free of duplicates; mirrored entries stand behind all others.
+  if (options.duplicates == Duplicates::sum || options.duplicates == Duplicates::last)
+    dedupe(matrix, options.duplicates);
   return matrix;
 }
 

@@ -17,10 +17,11 @@ namespace retensor {
 
 /// `what`: copy_dram, copy_llc, triad_dram, triad_llc, gather, gather_dram, atomic, atomic_dram,
 /// scatter, peak_f32, mma_f16. `unit`: GB/s, GFLOP/s or Grows/s. gather and atomic work on rows of
-/// 128 bytes, the best over tables of all sizes, with _dram in a table several times the last-level
-/// cache; on a device gather_<KiB> is the rate for a table of that size; scatter moves records of
-/// 16 bytes. `detail` names kernel, size and threads of the best value. lanes_f32, theory_dram and
-/// theory_f32 are computed, see theoretical_peaks.
+/// 128 bytes, the best over tables of all sizes, with _dram in a table of four times the last-level
+/// cache, but of 1 GiB and an eighth of the memory at most; on a device gather_<KiB> is the rate
+/// for a table of that size; scatter moves records of 16 bytes. `detail` names kernel, size and
+/// threads of the best value. lanes_f32, theory_dram and theory_f32 are computed, see
+/// theoretical_peaks.
 struct Ceiling {
   std::string what;
   double value = 0;

@@ -95,7 +95,8 @@ double norm_of(std::span<const double> values) {
 
 // 1 - |X - model| / |X|; a zero tensor is fitted by the zero model alone.
 double fit_of(double norm, double inner, double model_square) {
-  const double residual = std::sqrt(std::max(0.0, norm * norm + model_square - 2 * inner));
+  const double difference = norm * norm + model_square - 2 * inner;
+  const double residual = std::sqrt(difference < 0 ? 0 : difference);  // NaN stays NaN
   if (norm == 0) return residual == 0 ? 1.0 : 0.0;
   return 1 - residual / norm;
 }

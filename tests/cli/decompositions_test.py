@@ -264,3 +264,13 @@ def test_what_can_not_be_decomposed_is_refused_in_one_line(workspace, args, word
     done = call(workspace, *args, code=2)
     assert words in done.stderr and len(done.stderr.splitlines()) == 1
     assert not os.path.exists(workspace.folder / "model")
+
+
+def test_a_start_whose_numbers_overflow_is_never_the_best(workspace):
+    """Seed 1 adds two nonzeros of a row up to infinity, seed 2 takes one from the other."""
+    (workspace.folder / "large.tns").write_text("1 1 2 3e38\n2 3 1 3e38\n2 3 2 3e38\n")
+    args = ["cp", "large.tns", "--rank", 2, "--start", "signs", "--method", "pasta.cpu.coo"]
+    told = json.loads(call(workspace, *args, "--starts", 2, "--json").stdout)
+    assert told["starts"][0]["fit"] is None and told["best"] == 1
+    done = call(workspace, *args, code=2)
+    assert "found no start whose model has only finite numbers" in done.stderr

@@ -89,6 +89,36 @@ TEST_CASE("auto is the planner's choice") {
   CHECK(refusal(call).find("beside the method auto") != std::string::npos);
 }
 
+TEST_CASE("auto takes contractions with a second tensor of other lengths and another order") {
+  const std::array<std::uint64_t, 2> matrix = {2, 9};
+  const std::array<std::uint64_t, 3> third = {2, 9, 4};
+  const std::array<std::uint32_t, 1> one = {1};
+  const std::array<const std::uint32_t*, 3> indices = {one.data(), one.data(), one.data()};
+  const std::array<float, 1> five = {5};
+  const Small small;
+  auto call = small.ttv();
+  call.operation = "contraction";
+  call.method = "auto";
+  call.dense_count = 0;
+  for (const bool is_matrix : {true, false}) {
+    const retensor_tensor y{is_matrix ? matrix.data() : third.data(),
+                            indices.data(),
+                            five.data(),
+                            1,
+                            is_matrix ? 2 : 3,
+                            RETENSOR_F32};
+    call.y = &y;
+    call.variant = is_matrix ? "abc,cp->abp" : "abc,cpq->abpq";
+    retensor_result* result = nullptr;
+    REQUIRE_MESSAGE(retensor_run(&call, &result) == RETENSOR_OK, retensor_last_error());
+    const auto* values = array_of(result, "values");
+    REQUIRE(values->shape[0] == 2);
+    CHECK(static_cast<const float*>(values->data)[0] == 10);
+    CHECK(static_cast<const float*>(values->data)[1] == 20);
+    retensor_result_free(result);
+  }
+}
+
 TEST_CASE("auto settles close calls of long decompositions by a trial, and tells it") {
   const Small small;
   auto call = small.ttv();
@@ -168,6 +198,140 @@ TEST_CASE("a tolerance and counts that are none are refused") {
   call = small.ttv();
   call.rank_count = -1;
   CHECK(refusal(call).find("a negative number of") != std::string::npos);
+}
+
+namespace {
+
+/// A decomposition of `small` with up to three ranks.
+retensor_call decomposition(const Small& small, const char* operation,
+                            const std::array<std::uint64_t, 3>& ranks, std::int32_t count) {
+  auto call = small.ttv();
+  call.operation = operation;
+  call.dense_count = 0;
+  call.ranks = ranks.data();
+  call.rank_count = count;
+  call.max_sweeps = 5;
+  return call;
+}
+
+/// What run says; supports must say the same.
+std::string both_refuse(const retensor_call& call) {
+  const auto said = refusal(call);
+  CHECK(retensor_supports(&call) == RETENSOR_INPUT);
+  CHECK(retensor_last_error() == said);
+  return said;
+}
+
+}  // namespace
+
+TEST_CASE("tucker refuses what it would ignore, and supports says so too") {
+  const Small small;
+  const std::array<std::uint64_t, 3> ranks = {2, 2, 2}, large = {2, 9, 2};
+  const auto good = decomposition(small, "tucker", ranks, 3);
+  CHECK(retensor_supports(&good) == RETENSOR_OK);
+  CHECK(both_refuse(decomposition(small, "tucker", large, 3)).find("found rank 9 of mode 1") == 8);
+  CHECK(both_refuse(decomposition(small, "tucker", ranks, 2)).find("found 2 ranks") == 8);
+  CHECK(both_refuse(decomposition(small, "tucker", ranks, 0)).find("found 0 ranks") == 8);
+  for (const std::int32_t sweeps : {-7, 0}) {
+    auto call = good;
+    call.max_sweeps = sweeps;
+    CHECK(both_refuse(call) ==
+          "tucker: found max_sweeps " + std::to_string(sweeps) + ", expected at least 1");
+  }
+  auto call = good;
+  call.constraint = "nonnegative";
+  CHECK(both_refuse(call).find("expected none") != std::string::npos);
+  call = good;
+  call.checkpoint = "state";
+  CHECK(both_refuse(call).find("expected none") != std::string::npos);
+}
+
+TEST_CASE("tucker refuses first factors of another type than the tensor's") {
+  Small small;
+  const std::array<double, 3> wide = {2, 3, 4};
+  small.x.dtype = RETENSOR_F64;
+  small.x.values = wide.data();
+  const std::array<float, 6> numbers = {1, 0, 0, 1, 0, 0};
+  const std::array<std::array<std::uint64_t, 2>, 3> shapes = {{{2, 2}, {3, 2}, {2, 2}}};
+  std::array<retensor_array, 3> factors;
+  for (std::size_t m = 0; m < 3; ++m)
+    factors[m] = {numbers.data(), shapes[m].data(), 2, RETENSOR_F32};
+  auto call = decomposition(small, "tucker", {}, 0);
+  call.ranks = nullptr;
+  call.dense = factors.data();
+  call.dense_count = 3;
+  CHECK(both_refuse(call) == "tucker: found a factor of mode 0 of 2 x 2 f32, expected 2 x 2 f64");
+}
+
+TEST_CASE("supports refuses what a method with its own decomposition refuses") {
+  const Small small;
+  const std::array<std::uint64_t, 3> ranks = {2};
+  auto call = decomposition(small, "cpd", ranks, 1);
+  call.method = "cpd.cpu.als";
+  CHECK(retensor_supports(&call) == RETENSOR_OK);
+  call.constraint = "nonnegative";
+  CHECK(both_refuse(call).find("cpd.cpu.als: found a constraint") == 0);
+}
+
+TEST_CASE("a folder is no checkpoint") {
+  const Small small;
+  const std::array<std::uint64_t, 3> ranks = {2};
+  auto call = decomposition(small, "cpd", ranks, 1);
+  call.checkpoint = "/";
+  CHECK(both_refuse(call) == "cpd: found the folder / as checkpoint, expected a file");
+}
+
+TEST_CASE("decompositions refuse values whose norm fp64 does not hold") {
+  Small small;
+  small.x.dtype = RETENSOR_F64;
+  const std::array<std::uint64_t, 3> ranks = {2, 2, 2};
+  for (const double value : {1e200, 1e-200}) {
+    const std::array<double, 3> values = {value, value, value};
+    small.x.values = values.data();
+    for (const char* operation : {"cpd", "tucker"})
+      CHECK(both_refuse(decomposition(small, operation, ranks, operation[0] == 'c' ? 1 : 3))
+                .find("as the largest magnitude of a value, expected 0 or") != std::string::npos);
+  }
+}
+
+TEST_CASE("a model of numbers that are not finite is an error") {
+  Small small;
+  const std::array<float, 3> values = {3e38F, 3e38F, 3e38F};
+  small.x.values = values.data();
+  const std::array<std::uint64_t, 3> ranks = {2};
+  auto call = decomposition(small, "cpd", ranks, 1);
+  call.seed = 1;
+  call.start = "signs";  // of which two nonzeros of a row add up to infinity
+  CHECK(refusal(call).find("not finite") != std::string::npos);
+}
+
+TEST_CASE("a decomposition tells its true fit") {
+  const Small small;
+  const std::array<std::uint64_t, 3> ranks = {2};
+  for (const char* method : {"pasta.cpu.coo", "cpd.cpu.als"}) {
+    auto call = decomposition(small, "cpd", ranks, 1);
+    call.method = method;
+    retensor_result* result = nullptr;
+    REQUIRE(retensor_run(&call, &result) == RETENSOR_OK);
+    const auto* fit = array_of(result, "true_fit");
+    REQUIRE(fit != nullptr);
+    CHECK(fit->shape[0] == 1);
+    const auto* fits = array_of(result, "fit");
+    const double last = static_cast<const double*>(fits->data)[fits->shape[0] - 1];
+    CHECK(last > 0.5);
+    CHECK(static_cast<const double*>(fit->data)[0] == doctest::Approx(last).epsilon(1e-4));
+    retensor_result_free(result);
+  }
+}
+
+TEST_CASE("an error is gone after a call that succeeds") {
+  const Small small;
+  auto call = small.ttv();
+  call.mode = 7;
+  CHECK_FALSE(refusal(call).empty());
+  call = small.ttv();
+  CHECK(retensor_supports(&call) == RETENSOR_OK);
+  CHECK(std::string(retensor_last_error()).empty());
 }
 
 TEST_CASE("impossible views are refused") {

@@ -46,6 +46,18 @@ TEST_CASE("a general real matrix keeps the order of its entries") {
   t.check();
 }
 
+TEST_CASE("sum and last give the entries of a symmetric file in natural order") {
+  const std::string text =
+      "%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n3 1 2\n2 2 5\n2 1 7\n";
+  for (const Duplicates kept : {Duplicates::sum, Duplicates::last}) {
+    ReadOptions options;
+    options.duplicates = kept;
+    const Coo t = parse(text, options);
+    CHECK(t.indices == std::vector<std::vector<Index>>{{0, 0, 1, 1, 2}, {1, 2, 0, 1, 0}});
+    CHECK(values(t) == std::vector<double>{7, 2, 7, 5, 2});
+  }
+}
+
 TEST_CASE("pattern and integer files, banner in any case, no entries") {
   CHECK(values(parse("%%matrixmarket MATRIX Coordinate Pattern General\n2 2 1\n1 2\n")) ==
         std::vector<double>{1});

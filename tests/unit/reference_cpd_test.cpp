@@ -143,6 +143,17 @@ TEST_CASE("components that coincide and empty tensors are solved") {
   CHECK_FALSE(nothing.check(zero, kF64).ok);
 }
 
+TEST_CASE("the expected fit is NaN where squares overflow, which no model meets") {
+  Setup s = setup({5, 4, 6}, 3, DType::f64);
+  s.x.values.set(3, 1e200);
+  const Expected oracle = reference::cpd(s.x, s.initial, kSweeps, 0);
+  KruskalModel fitted = s.model;
+  for (double& fit : fitted.fit) fit = 1;
+  const CheckReport report = oracle.check(fitted, kF64);
+  CHECK_FALSE(report.ok);
+  CHECK_MESSAGE(report.reason.find("nan") != std::string::npos, report.reason);
+}
+
 TEST_CASE("wrong models are caught") {
   for (const DType type : {DType::f64, DType::f32}) {
     const Setup s = setup({5, 4, 6}, 3, type);

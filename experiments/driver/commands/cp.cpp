@@ -1,8 +1,10 @@
 // retensor cp: a CP decomposition by alternating least squares, from several starts.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -15,6 +17,7 @@
 #include "common/core/text.hpp"
 #include "common/decompose/als.hpp"
 #include "common/decompose/checkpoint.hpp"
+#include "common/decompose/finite.hpp"
 #include "common/decompose/starts.hpp"
 #include "common/decompose/text_params.hpp"
 #include "common/device/device.hpp"
@@ -161,6 +164,12 @@ Asked::Asked(const Given& given)
     throw input_error("--last-sweeps: found {}, expected 0 or more", last_sweeps);
 }
 
+/// The fit of the model at hand; NaN of a model with NaN or an infinite number, for which products
+/// would say anything.
+double true_fit_of(const cpd::Als& als, const KruskalModel& model) {
+  return cpd::is_finite(model) ? als.true_fit() : std::numeric_limits<double>::quiet_NaN();
+}
+
 /// Sweeps from the factors that the seed draws, or from where a checkpoint is.
 Start run_start(cpd::Als& als, const Problem& problem, const Asked& asked, int number,
                 StageTimer& timer) {
@@ -198,7 +207,7 @@ Start run_start(cpd::Als& als, const Problem& problem, const Asked& asked, int n
     start.sweep_seconds = sweeps / static_cast<double>(made);
     checkpoint.save(start.model);  // a later start that is cut short must not cost this one
   }
-  start.true_fit = als.true_fit();
+  start.true_fit = true_fit_of(als, start.model);
   return start;
 }
 
@@ -213,7 +222,7 @@ void sweep_on(cpd::Als& last, int sweeps, Start& start, StageTimer& timer) {
   }
   start.seconds = before + seconds_since(begin);
   start.model = last.model();
-  start.true_fit = last.true_fit();
+  start.true_fit = true_fit_of(last, start.model);
 }
 
 /// The components in the order of their weights, the largest first.
@@ -284,7 +293,7 @@ std::string line_of(const Start& start) {
 }
 
 /// The best of the starts, each with the last sweeps by `last` if there is one; appends all to
-/// `list`.
+/// `list`. A start whose fit is NaN is none of the best.
 Start best_of(cpd::Als& als, cpd::Als* last, const Problem& problem, const Asked& asked,
               StageTimer& timer, json& list) {
   std::optional<Start> best;
@@ -293,10 +302,12 @@ Start best_of(cpd::Als& als, cpd::Als* last, const Problem& problem, const Asked
     if (last != nullptr) sweep_on(*last, asked.last_sweeps, start, timer);
     list.push_back(to_json(start));
     if (!asked.as_json) std::cout << line_of(start) << std::flush;
-    if (best && !(start.true_fit > best->true_fit)) continue;
+    if (std::isnan(start.true_fit) || (best && !(start.true_fit > best->true_fit))) continue;
     best = std::move(start);
     if (!asked.output.empty()) write_model(asked.output, by_weight(best->model));
   }
+  if (!best)
+    throw input_error("found no start whose model has only finite numbers, expected one or more");
   return std::move(*best);
 }
 
@@ -362,6 +373,7 @@ int cp_command(const Given& given) {
   const Asked asked(given);
   if (given.flag("on-disk")) return cp_on_disk(given, registry, spec, asked);
   const auto tensor = tensor_of(given, spec.dtype);
+  cpd::check_norm(tensor->values);
   make_output(given);
   expect_room(tensor->dims, Dims(tensor->dims.size(), spec.rank), spec.dtype);
   const auto asked_at = Clock::now();

@@ -1,4 +1,5 @@
 // retensor tucker: a Tucker decomposition with the TTM-chain of a method.
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include "common/core/message.hpp"
 #include "common/core/text.hpp"
+#include "common/decompose/finite.hpp"
 #include "common/decompose/hooi.hpp"
 #include "common/decompose/text_params.hpp"
 #include "common/io/npz.hpp"
@@ -93,6 +95,10 @@ struct HooiStart {
   bool converged;
   tucker::Model model;
   double fit() const { return model.fit.back(); }
+  /// Whether the fit is that of a model: of NaN it would be anything.
+  bool is_finite() const {
+    return std::isfinite(fit()) && cpd::is_finite(model.factors) && cpd::is_finite(model.core);
+  }
   const char* stopped_by() const { return converged ? "tolerance" : "max-sweeps"; }
 };
 
@@ -158,10 +164,12 @@ HooiStart best_of(std::shared_ptr<const Coo> tensor, const tucker::Settings& set
     auto start = swept(hooi, number, from.seed, told);
     told.start(start);
     list.push_back(json_of(start));
-    if (best && !(start.fit() > best->fit())) continue;
+    if (!start.is_finite() || (best && !(start.fit() > best->fit()))) continue;
     best = std::move(start);
     if (!output.empty()) write_model(output, settings.ranks, best->model);
   }
+  if (!best)
+    throw input_error("found no start whose model has only finite numbers, expected one or more");
   return std::move(*best);
 }
 
@@ -170,6 +178,7 @@ int tucker_command(const Given& given) {
   const auto settings = settings_of(given);
   const int starts = starts_of(given, settings.start);
   const auto tensor = tensor_of(given, type_of(given));
+  cpd::check_norm(tensor->values);
   make_output(given);
   expect_room(tensor->dims, settings.ranks, tensor->dtype());
   const auto taken = chain_of(given, registry, settings, tensor, starts);

@@ -83,7 +83,7 @@ __device__ void remap(const PassArguments<T>& x, const std::uint32_t* record, Co
   for (Count w = 0; w < words; ++w) to[w] = record[w];
 }
 
-/// Algorithm 4: block z takes partition z.
+/// Algorithm 4: block blockIdx.x takes partition blockIdx.x.
 template <class T, int kOthers, Scope kScope, bool kRemap>
 __global__ void pass(PassArguments<T> x) {
   const Count end = x.start[blockIdx.x + 1];

@@ -13,8 +13,8 @@
 //
 // A thread block has 8 warps. Short rows share a block, none lies in two; a row without nonzeros
 // has no warp. The warps of a row divide its outputs, those of a longer row have the nonzeros of
-// all its chunks of 64 added up. Tiles, the outputs of one fragment, go to warps in runs of
-// neighbours whose lengths differ by one at most.
+// all its chunks of 64 added up. Tiles, the outputs of one fragment, go to the warps of a
+// row in turn: of w warps each takes every w-th.
 //
 // Deviations: the paper gives a row above 64 nonzeros ceil(nonzeros / 64) blocks. It divides their
 // N / 2 tiles, so beyond N / 16 blocks warps would have no outputs; here such blocks are not made.
