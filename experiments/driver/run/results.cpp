@@ -202,7 +202,8 @@ struct Candidate {
 
 /// Of one case on one machine in two files.
 bool finished_later(const Candidate& later, const Candidate& known) {
-  return known.finished <= later.finished;
+  return std::tie(known.finished, known.file, known.place) <
+         std::tie(later.finished, later.file, later.place);
 }
 
 /// Of one case on two machines: what failed on one tells nothing of an ok row of another.
