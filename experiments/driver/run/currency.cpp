@@ -40,7 +40,7 @@ RowCode code_of(std::string_view method, std::string_view architecture) {
 }
 
 RowCode code_of_case(const json& row_case, std::string_view architecture) {
-  // Of a distributed method what its processes run.
+  // Of a distributed method what its processes run; how they exchange is in no hash.
   if (row_case.contains("foreign"))
     return code_of(text_of(row_case["params"], "mttkrp"), architecture);
   auto code = code_of(text_of(row_case, "method"), architecture);
