@@ -77,7 +77,7 @@ def test_rows_can_be_kept_in_a_folder(workspace):
 
 @pytest.mark.parametrize("args, words", [
     (["tiny", "--operation", "mtkrp"], "did you mean 'mttkrp'?"),
-    (["tinny"], "unknown data set 'tinny'"),
+    (["tinny"], "retensor: bench: found unknown data set 'tinny'"),
     (["tiny", "--mode", "3"], "mode 3"),
     (["tiny", "--rank", "0"], "--rank: found 0"),
     (["tiny", "--samples", "0"], "--samples"),

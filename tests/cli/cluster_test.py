@@ -122,6 +122,11 @@ def test_the_script_names_every_task_and_runs_nothing(sweep):
     subprocess.run(["bash", "-n"], input=done.stdout, text=True, check=True)
 
 
+def test_a_negative_limit_of_tasks_is_refused(sweep):
+    done = sweep.call("submit", "--dry-run", "--array-limit", "-1")
+    assert done.returncode == 2 and "--array-limit: found -1, expected 0 or more" in done.stderr
+
+
 def test_names_with_blanks_and_quotes_reach_the_task(sweep):
     shutil.copy(sweep.folder / "tiny.tns", sweep.folder / "it's mine.tns")
     sweep.sweep = sweep.spec(["faulty.cpu.good"], axes={"dataset": ["it's mine.tns"]})

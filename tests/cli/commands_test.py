@@ -252,6 +252,7 @@ def test_a_mistake_in_an_included_file_is_found_there(tree):
     (["plann"], "'plan'"),
     (["plan"], "at least one spec"),
     (["plan", "none.yaml"], "none.yaml: there is no such file"),
+    (["plan", "experiments"], "experiments: found a folder, expected a file"),
     (["plan", "--wiht", "quick", "x.yaml"], "'--with'"),
     (["plan", "experiments/pasta/all.yaml", "--with", "fast"], "quick"),
     (["plan", "experiments/pasta/one.yaml", "--with", "quick"], "no profiles"),

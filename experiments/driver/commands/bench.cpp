@@ -87,7 +87,7 @@ Spec spec_of(const Given& given, const Registry& registry) {
   spec.operations = values_of<std::string>({std::string(name(operation))}, "--operation");
   if (const auto variant = given.text("variant"); !variant.empty())
     spec.variants = values_of<std::string>({variant}, "--variant");
-  const FilePosition tensor{"retensor bench", 0, 0};
+  const FilePosition tensor{"bench", 0, 0};
   spec.axes["dataset"] = {{given.positional("a data set or a tensor file"), tensor}};
   spec.axes["dtype"] =
       values_of<std::string>({std::string(name(dtype_from_name(given.text("type"))))}, "--type");

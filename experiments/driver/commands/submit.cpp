@@ -82,6 +82,8 @@ void make_folders(const std::string& folder) {
 
 int submit_to_slurm(const Submission& submission, const std::vector<Task>& tasks,
                     const std::vector<TaskCommand>& commands, const Given& given) {
+  if (const int limit = given.get<int>("array-limit"); limit < 0)
+    throw input_error("--array-limit: found {}, expected 0 or more", limit);
   const SlurmOptions options{given.text("partition"), given.text("gres"),
                              given.text("time"),      given.get<int>("array-limit"),
                              given.flag("shared"),    notice_of(submission.plan)};

@@ -62,6 +62,8 @@ tucker::Settings settings_of(const Given& given) {
                                   cpd::start_from_name(given.text("start")),
                                   tucker::solver_from_name(given.text("eigenvectors"))};
   if (settings.ranks.empty()) throw input_error("expected --ranks, one for each mode");
+  for (const auto rank : settings.ranks)
+    if (rank < 1) throw input_error("--ranks: found {}, expected 1 or more for each mode", rank);
   return settings;
 }
 

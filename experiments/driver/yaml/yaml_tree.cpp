@@ -182,7 +182,10 @@ auto value_under(Items& items, std::string_view key) {
 
 std::string read_small_file(const std::string& path) {
   std::error_code error;
-  if (!fs::is_regular_file(path, error)) throw InputError(path + ": there is no such file");
+  if (!fs::exists(path, error)) throw InputError(path + ": there is no such file");
+  if (!fs::is_regular_file(path, error))
+    throw input_error("{}: found {}, expected a file", path,
+                      fs::is_directory(path, error) ? "a folder" : "a pipe or a device");
   const auto bytes = fs::file_size(path, error);
   if (error || bytes > kMaxSmallFile)
     throw input_error("{}: found {} bytes, expected at most {}", path, bytes, kMaxSmallFile);
