@@ -1,6 +1,6 @@
 // Ceilings of the host in the manner of the Empirical Roofline Tool (PASTA section V.B): copy and
-// triad over working sets from L2 to four times the last-level cache at most, with 1, 2, 4 ... threads
-// and with ordinary and non-temporal stores; random access to rows of 128 bytes (32
+// triad over working sets from L2 to four times the last-level cache at most, with 1, 2, 4 ...
+// threads and with ordinary and non-temporal stores; random access to rows of 128 bytes (32
 // single-precision numbers) and records of 16; multiply-adds in registers. Bytes are those the
 // kernel names, read plus written, without the reads that a cache makes to complete a line.
 #include <omp.h>

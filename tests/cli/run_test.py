@@ -163,10 +163,7 @@ def test_a_signal_that_kills_the_worker_too_leaves_no_row_of_a_crash(workspace):
     assert len(workspace.lines()) == 3
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_after_the_current_case(workspace, sent):
-    spec = workspace.spec(copies(6, 500))
-    running = workspace.start(spec)
+def expect_a_stop_after_two(workspace, running, sent):
     wait_for(lambda: len(workspace.lines()) == 1)
     time.sleep(0.3)  # into the second case, which takes a second
     running.send_signal(sent)
@@ -174,6 +171,12 @@ def test_a_signal_stops_after_the_current_case(workspace, sent):
     assert running.returncode == 128 + sent
     assert "run the same command again" in talk
     assert [row["status"] for row in workspace.lines()] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_after_the_current_case(workspace, sent):
+    spec = workspace.spec(copies(6, 500))
+    expect_a_stop_after_two(workspace, workspace.start(spec), sent)
     assert workspace.run(spec).returncode == 0
     assert len({row["key"] for row in workspace.lines()}) == len(workspace.lines()) == 6
 
@@ -184,13 +187,7 @@ def test_a_signal_stops_so_after_threads_have_read_a_file_for_the_plan(workspace
     (workspace.folder / "big.tns").write_text("\n".join(lines) + "\n")
     spec = workspace.spec(copies(6, 500), axes={"dataset": str(workspace.folder / "big.tns")})
     running = workspace.start(spec, env={**os.environ, "OMP_NUM_THREADS": "4"})
-    wait_for(lambda: len(workspace.lines()) == 1)
-    time.sleep(0.3)
-    running.send_signal(sent)
-    _, talk = running.communicate(timeout=60)
-    assert running.returncode == 128 + sent
-    assert "run the same command again" in talk
-    assert [row["status"] for row in workspace.lines()] == ["ok", "ok"]
+    expect_a_stop_after_two(workspace, running, sent)
 
 
 def test_a_second_signal_stops_at_once(workspace):

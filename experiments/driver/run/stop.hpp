@@ -41,8 +41,6 @@ class EndedBySignals {
  public:
   EndedBySignals();
   ~EndedBySignals();
-  EndedBySignals(const EndedBySignals&) = delete;
-  EndedBySignals& operator=(const EndedBySignals&) = delete;
 
  private:
   std::promise<void> over_;

@@ -11,8 +11,8 @@ class Ceilings:
     anchor: str
     machine: str
     backend: str
-    usual: dict     # ceiling -> its unit and how most of the sessions measured it
-    sessions: dict  # session -> ceiling -> what it measured: value, unit, detail
+    usual: dict[str, list]     # ceiling -> its unit and how most of the sessions measured it
+    sessions: dict[str, dict]  # session -> ceiling -> what it measured: value, unit, detail
 
     @property
     def ways(self):
