@@ -80,7 +80,7 @@ std::string writable_target(const std::string& path) {
   std::error_code error;
   const auto there = fs::status(path, error);
   if (fs::exists(there) && !fs::is_regular_file(there))
-    throw input_error("{}: found {}, can be written only to a regular file", path, kind_of(there));
+    throw input_error("{}: found {}, expected a regular file", path, kind_of(there));
   // A link that leads nowhere yet is followed too, as a shell does.
   constexpr int kMostLinks = 40;
   fs::path target = path;

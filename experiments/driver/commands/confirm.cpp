@@ -95,8 +95,9 @@ std::string line_of(const Repetition& r) {
 double told_threshold(const Row& row, const std::vector<Calibration>& calibrations) {
   const auto* found = calibration_of(calibrations, row.device(), row.machine());
   if (found == nullptr) {
-    std::cerr << fmt::format("{}: times agree within the spread and 5%; it is not calibrated\n",
-                             machine_label(row.device(), row.machine(), true));
+    std::cerr << fmt::format(
+        "{}: times agree within their quartiles and 5%; it is not calibrated\n",
+        machine_label(row.device(), row.machine(), true));
     return 0;
   }
   if (!found->rule(1).threshold)
