@@ -57,20 +57,20 @@ MatrixXd of_eigenvalues(const MatrixXd& s, double rounding, F&& f) {
   return of.eigenvectors() * values.asDiagonal() * of.eigenvectors().transpose();
 }
 
-/// V^+ of a symmetric positive semidefinite V: by Cholesky's factorisation, and where a pivot is no
-/// larger than `rounding` of the largest by its eigenvalues.
+/// V^+ of a symmetric positive semidefinite V: by Cholesky's factorisation, and where an eigenvalue
+/// may be no larger than `rounding` of the largest by its eigenvalues.
 class Inverse {
  public:
   Inverse(Index rank, double rounding)
       : rounding_(rounding), cholesky_(rank), inverse_(rank, rank) {}
   const MatrixXd& operator()(const MatrixXd& v) {
     cholesky_.compute(v);
-    const auto pivots = cholesky_.matrixLLT().diagonal().array().square();
-    if (cholesky_.info() == Eigen::Success &&
-        pivots.minCoeff() > rounding_ * v.diagonal().maxCoeff()) {
-      inverse_.setIdentity();
-      cholesky_.solveInPlace(inverse_);
-    } else {
+    inverse_.setIdentity();
+    cholesky_.solveInPlace(inverse_);
+    // Pivots of a singular matrix can be far larger than its least eigenvalue, which is at least
+    // one over the trace of the inverse.
+    if (cholesky_.info() != Eigen::Success ||
+        !(rounding_ * v.diagonal().maxCoeff() * inverse_.trace() < 1)) {
       inverse_ = of_eigenvalues(v, rounding_, [](double value) { return 1 / value; });
       for (Index r = 0; r < v.rows(); ++r) {
         if (v(r, r) != 0) continue;  // else a component that vanished, whose rounding must not grow

@@ -21,9 +21,12 @@
 #include "common/measure/timing.hpp"
 #include "common/method/registry.hpp"
 #include "temporary_folder.hpp"
+#include "tests/support/exact_models.hpp"
 
 using namespace retensor;
 using cpd::Als;
+using retensor::testing::check_exact_tensors_are_fitted;
+using retensor::testing::check_fits_do_not_fall;
 using retensor::testing::TemporaryFolder;
 
 namespace {
@@ -213,23 +216,11 @@ TEST_CASE("planted factors are found up to order and scale") {
   CHECK(match(planted, problem.dense()) < 0.5);
 }
 
-TEST_CASE("exact tensors are fitted in fp32 with more components than their rank") {
-  const std::vector<Dims> shapes = {{40, 33}, {15, 19, 14}, {9, 7, 8, 6}};
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-    const Dims& dims = shapes[seed % shapes.size()];
-    Count cells = 1;
-    for (const auto length : dims) cells *= length;
-    const Target target{.dims = dims, .nnz = cells, .seed = seed, .dtype = DType::f32};
-    ProblemSpec spec = spec_of(4 + seed / 3 % 4, 60, 1e-6);
-    spec.dtype = DType::f32;
-    const Problem problem(spec, std::make_shared<const Coo>(low_rank(target, {.rank = 2})));
-    Als als(problem, registry().find("pasta.cpu.coo"));
-    als.restart(cpd::Start::spread, seed);
-    als.spread(*make_host_timer());
-    sweep_to_end(als);
-    CAPTURE(seed);
-    CHECK(als.true_fit() > 0.99);
-    CHECK(std::abs(als.true_fit() - als.fit().back()) < 0.005);
+TEST_CASE("exact tensors are fitted with more components than their rank") {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const auto timer = make_host_timer();
+    check_exact_tensors_are_fitted(registry().find("pasta.cpu.coo"), *timer, dtype);
+    check_fits_do_not_fall(registry().find("pasta.cpu.coo"), *timer, dtype);
   }
 }
 
