@@ -58,22 +58,26 @@ __device__ void for_columns(unsigned n, F&& f) {
   for (unsigned r = threadIdx.x; r < n; r += kSystemThreads) f(r);
 }
 
-/// Pivots of a matrix whose diagonal is 1 are rounding from here on.
-inline __device__ double rounding(unsigned n) {
-  return 16 * n * 0x1p-52;
+/// What rounding leaves of a number that should be 0, relative to the largest of n. V is summed in
+/// fp64, but V^+ is multiplied by results of MTTKRP in T: what is rounding there must not grow.
+template <class T>
+__device__ double rounding(unsigned n) {
+  return 16 * n * (sizeof(T) == sizeof(double) ? 0x1p-52 : 0x1p-23);
 }
 
 /// a = a^-1 for a symmetric positive definite matrix, in place, by Gauss-Jordan elimination, whose
 /// pivots are those of Cholesky's factorisation. Column k of what is left equals row k but for the
 /// sign of entries above the diagonal, so that a step waits once: it leaves the next step's row in
-/// the other of two `rows`. False, and a is lost, where a pivot is rounding.
-inline __device__ bool invert(double* a, unsigned n, double* const (&rows)[2]) {
+/// the other of two `rows`. False, and a is lost, where a pivot is no larger than `least`, or where
+/// an eigenvalue may be: pivots can be far larger than the least eigenvalue, which is at least one
+/// over the trace of the inverse.
+inline __device__ bool invert(double* a, unsigned n, double* const (&rows)[2], double least) {
   for_columns(n, [&](unsigned j) { rows[0][j] = a[j]; });
   __syncthreads();
   for (unsigned k = 0; k < n; ++k) {
     const double* const row = rows[k % 2];
     double* const next = rows[(k + 1) % 2];
-    if (!(row[k] > rounding(n))) return false;  // the same for all threads
+    if (!(row[k] > least)) return false;  // the same for all threads
     const double inverse = __drcp_rn(row[k]);
     for_entries(n, [&](unsigned i, unsigned j) {
       const double of_row = j == k ? inverse : row[j] * inverse;
@@ -84,7 +88,9 @@ inline __device__ bool invert(double* a, unsigned n, double* const (&rows)[2]) {
     });
     __syncthreads();
   }
-  return true;
+  double trace = 0;
+  for_columns(n, [&](unsigned r) { trace += a[r * n + r]; });
+  return least * sum_of_block(trace) < 1;
 }
 
 /// Columns p < q that are rotated against each other, and the rotation.
@@ -116,9 +122,9 @@ inline __device__ Rotation rotation_of(const double* a, unsigned n, unsigned eve
 }
 
 /// a = f(a) for a symmetric positive semidefinite matrix, f taking its eigenvalues but for those
-/// that are rounding, which become 0, by Jacobi's rotations, which make q its eigenvectors.
+/// that are rounding of T, which become 0, by Jacobi's rotations, which make q its eigenvectors.
 /// `rotations` has room for (n + 1) / 2.
-template <class F>
+template <class T, class F>
 __device__ void apply_to_eigenvalues(double* a, double* q, unsigned n, double* values,
                                      Rotation* rotations, F&& f) {
   constexpr int kMostRounds = 30;  // over all pairs; 6 to 10 do for any matrix seen
@@ -156,7 +162,7 @@ __device__ void apply_to_eigenvalues(double* a, double* q, unsigned n, double* v
   for (unsigned r = 0; r < n; ++r) largest = max(largest, a[r * n + r]);
   for_columns(n, [&](unsigned r) {
     const double value = a[r * n + r];
-    values[r] = value > rounding(n) * largest ? f(value) : 0;
+    values[r] = value > rounding<T>(n) * largest ? f(value) : 0;
   });
   __syncthreads();
   for_entries(n, [&](unsigned i, unsigned j) {
@@ -267,11 +273,11 @@ __global__ void __launch_bounds__(kSystemThreads)
     __syncthreads();
   };
   fill();
-  if (!invert(a, x.rank, {of.row, of.column})) {
+  if (!invert(a, x.rank, {of.row, of.column}, rounding<T>(x.rank))) {
     __syncthreads();
     fill();
-    apply_to_eigenvalues(a, x.room + x.rank * x.rank, x.rank, of.values, of.rotations,
-                         [](double value) { return 1 / value; });
+    apply_to_eigenvalues<T>(a, x.room + x.rank * x.rank, x.rank, of.values, of.rotations,
+                            [](double value) { return 1 / value; });
   }
   for_columns(x.rank, [&](unsigned r) {
     of.row[r] = inverse_norm(x, of.inverse_norms, next, r);
@@ -332,8 +338,8 @@ __global__ void __launch_bounds__(kSystemThreads)
   const Columns of(shared, x.rank, x.order);
   double* const a = in_shared ? of.system : x.room;
   for_entries(x.rank, [&](unsigned i, unsigned j) { a[i * x.rank + j] = gram[i * x.width + j]; });
-  apply_to_eigenvalues(a, x.room + x.rank * x.rank, x.rank, of.values, of.rotations,
-                       [](double value) { return rsqrt(value); });
+  apply_to_eigenvalues<T>(a, x.room + x.rank * x.rank, x.rank, of.values, of.rotations,
+                          [](double value) { return rsqrt(value); });
   for_entries(x.rank, [&](unsigned i, unsigned j) {
     x.w[i * x.width + j] = static_cast<T>(a[i * x.rank + j]);
   });

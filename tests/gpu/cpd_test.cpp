@@ -10,10 +10,13 @@
 #include "common/generate/generators.hpp"
 #include "common/measure/timing.hpp"
 #include "common/method/registry.hpp"
+#include "tests/support/exact_models.hpp"
 
 using namespace retensor;
 using cpd::Als;
 using cpd::Place;
+using retensor::testing::check_exact_tensors_are_fitted;
+using retensor::testing::check_fits_do_not_fall;
 
 namespace {
 
@@ -145,6 +148,17 @@ TEST_CASE("more rows than thread blocks take at once") {
 
 TEST_CASE("components that coincide are solved, and a column that vanishes stays zero") {
   check_singular(5);
+}
+
+TEST_CASE("exact tensors are fitted with more components than their rank") {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    CAPTURE(dtype);
+    const auto timer = device::make_event_timer();
+    const Method& mttkrp = registry().find("flycoo.cuda.copies");
+    // V^+ is rounded to the type of the factors.
+    check_exact_tensors_are_fitted(mttkrp, *timer, dtype, dtype == DType::f64 ? 0.99 : 0.95);
+    check_fits_do_not_fall(mttkrp, *timer, dtype);
+  }
 }
 
 TEST_CASE("the same of more components than shared memory holds") {

@@ -47,7 +47,8 @@ struct ExactModel {
 };
 
 /// Forty tensors are fitted from starts that follow the data, with 4 to 7 components.
-inline void check_exact_tensors_are_fitted(const Method& mttkrp, StageTimer& timer, DType dtype) {
+inline void check_exact_tensors_are_fitted(const Method& mttkrp, StageTimer& timer, DType dtype,
+                                           double least_fit) {
   const std::vector<Dims> shapes = {{40, 33}, {15, 19, 14}, {9, 7, 8, 6}};
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     ExactModel model(mttkrp, shapes[seed % shapes.size()], dtype, 4 + seed / 3 % 4, 60, 1e-6, seed);
@@ -56,7 +57,7 @@ inline void check_exact_tensors_are_fitted(const Method& mttkrp, StageTimer& tim
     als.spread(timer);
     model.sweep_to_end(timer);
     CAPTURE(seed);
-    CHECK(als.true_fit() > 0.99);
+    CHECK(als.true_fit() > least_fit);
     CHECK(std::abs(als.true_fit() - als.fit().back()) < 0.005);
   }
 }

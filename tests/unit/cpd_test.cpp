@@ -219,7 +219,7 @@ TEST_CASE("planted factors are found up to order and scale") {
 TEST_CASE("exact tensors are fitted with more components than their rank") {
   for (const DType dtype : {DType::f32, DType::f64}) {
     const auto timer = make_host_timer();
-    check_exact_tensors_are_fitted(registry().find("pasta.cpu.coo"), *timer, dtype);
+    check_exact_tensors_are_fitted(registry().find("pasta.cpu.coo"), *timer, dtype, 0.99);
     check_fits_do_not_fall(registry().find("pasta.cpu.coo"), *timer, dtype);
   }
 }
