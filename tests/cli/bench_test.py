@@ -85,9 +85,14 @@ def test_rows_can_be_kept_in_a_folder(workspace):
     (["tiny", "--method", "hlsto.cp"], "did you mean 'hlsto.cpu'?"),
     (["tiny", "--type", "f16"], "f16"),
     (["tiny", "--command", ""], "--command: found no words"),
-    (["tiny", "--precision", "f8"], "--precision: found 'f8', expected one of f32"),
+    (["tiny", "--command", "p", "--precision", "f8"], "--precision: found 'f8', expected one of"),
     (["tiny", "--library", "mine=./l.so"], "or ID=FILE with an id such as mine.cpu"),
     (["tiny", "--library", "./l.so"], "retensor: --library: found no file"),
+    (["tiny", "--variant", "add"], "--variant does nothing with --operation mttkrp"),
+    (["tiny", "--operation", "ttv", "--rank", "4"], "--rank does nothing with --operation ttv"),
+    (["tiny", "--operation", "tew", "--mode", "0"], "--mode does nothing with --operation tew"),
+    (["tiny", "--format", "mtx"], "--format does nothing without --command"),
+    (["tiny", "--precision", "f32"], "--precision does nothing without --command or --library"),
     ([], "a data set or a tensor file"),
 ])
 def test_what_can_not_be_run_is_refused_in_one_line(workspace, args, words):

@@ -201,6 +201,14 @@ def test_methods_as_json_say_what_they_solve_and_which_convert_least(tree):
                    if operation in m["operations"] and m["backend"] == "cuda")
 
 
+@pytest.mark.parametrize("backend", ["cpu", "cuda"])
+def test_methods_are_listed_by_their_backend(tree, backend):
+    listed = json.loads(tree.stdout("list", "methods", "--backend", backend, "--json"))
+    assert listed and {method["backend"] for method in listed} == {backend}
+    others = json.loads(tree.stdout("list", "methods", "--json"))
+    assert len(listed) < len(others)
+
+
 def test_experiments_are_listed_by_the_backend_that_they_measure_in_a_profile(tree):
     assert tree.stdout("list", "experiments", "--backend", "cuda") == ""
     tree.spec(profile=("  quick: {", "  quick: {methods: [{id: pasta.cuda.coo}], "))
@@ -260,6 +268,13 @@ def test_a_mistake_in_an_included_file_is_found_there(tree):
     (["list", "experiments", "--with", "quik"], "'quick'"),
     (["list"], "methods, datasets, experiments or artifacts"),
     (["list", "experiments", "--backend", "gpu"], "expected one of cpu, cuda"),
+    (["list", "methods", "--backend", "gpu"], "expected one of cpu, cuda"),
+    (["list", "datasets", "--backend", "cpu"], "--backend does nothing for list datasets"),
+    (["list", "methods", "--with", "quick"], "--with does nothing for list methods"),
+    (["run", "experiments/pasta/one.yaml", "--lock-clock", "0"], "--lock-clock: found 0"),
+    (["advise", "tiny", "--variant", "add"], "--variant does nothing with --operation mttkrp"),
+    (["dataset", "info", "tiny", "--to", "mtx"], "--to does nothing for dataset info"),
+    (["dataset", "convert", "a.tns", "b.tns", "--paper", "x"], "--paper does nothing for dataset"),
     (["show", "pasta.cpu.co"], "'pasta.cpu.coo'"),
     (["dataset", "mke"], "'make'"),
     (["dataset", "make", "tine"], "'tiny'"),

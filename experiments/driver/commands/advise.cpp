@@ -145,6 +145,7 @@ int print_regret_table(const Given& given) {
 ProblemSpec asked_problem(const Given& given) {
   ProblemSpec spec;
   spec.operation = operation_from_name(given.text("operation"));
+  refuse_options_of_others(spec.operation, given);
   spec.variant = given.text("variant");
   spec.mode = given.get<int>("mode");
   spec.rank = given.get<std::uint64_t>("rank");

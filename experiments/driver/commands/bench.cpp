@@ -18,6 +18,7 @@
 #include "common/io/files.hpp"
 #include "common/method/registry.hpp"
 #include "common/run/all_modes.hpp"
+#include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/run/labels.hpp"
@@ -245,6 +246,10 @@ Plan plan_of(const Given& given, const DatasetRegistry& datasets) {
 
 int bench_command(const Given& given) {
   check_numbers(given);
+  refuse_options_of_others(operation_from_name(given.text("operation")), given);
+  if (!given.typed("command")) given.refuse({"format"}, "without --command");
+  if (!given.typed("command") && !given.typed("library"))
+    given.refuse({"precision"}, "without --command or --library");
   StopSignals stop;
   const auto datasets = given.registry();
   const auto plan = plan_of(given, datasets);
@@ -268,6 +273,15 @@ int bench_command(const Given& given) {
 }
 
 }  // namespace
+
+void refuse_options_of_others(Operation operation, const Given& given) {
+  const auto where = fmt::format("with --operation {}", name(operation));
+  const bool has_variant = operation == Operation::tew || operation == Operation::ts ||
+                           operation == Operation::contraction;
+  if (!has_mode(operation)) given.refuse({"mode"}, where);
+  if (!has_rank(operation)) given.refuse({"rank"}, where);
+  if (!has_variant) given.refuse({"variant"}, where);
+}
 
 Interface bench_interface() {
   const Usage usage{
