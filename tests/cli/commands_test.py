@@ -155,7 +155,7 @@ def test_audit_finds_a_wrong_figure_and_passes_a_right_one(tree):
     path = tree.root / "papers" / "p" / "paper" / "findings.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(FINDINGS)
-    right = "p: 1 checks fit, 0 do not, 0 open; 0 findings, 0 of wording"
+    right = "p: checks: 1 fit, 0 do not, 0 open; findings: 0, 0 of wording"
     assert tree.stdout("audit", "--strict").splitlines()[0] == right
     assert "density = nonzeros / cells: fits 1 of 1" in tree.stdout("audit", "p", "--all")
     path.write_text(FINDINGS.replace("25%", "35%"))

@@ -298,7 +298,7 @@ TEST_CASE("a recipe that needs an input gets the user's or the fetched one, and 
   CHECK(registry.obtain(registry.find("d"), w.cache)->values.at(0) == 5);
   CHECK(registry.obstacle(registry.find("d"), w.cache) == "");
   d.input = (w.root / "other.tns").string();
-  CHECK_THROWS_WITH_AS(registry.obtain(d, w.cache), doctest::Contains("found 1 nonzeros"),
+  CHECK_THROWS_WITH_AS(registry.obtain(d, w.cache), doctest::Contains("found 1 nonzero,"),
                        InputError);
   CHECK(registry.obtain(registry.find("d"), w.cache)->values.at(0) == 5);
   std::ofstream(registry.cache_file(d, w.cache)) << "damaged";

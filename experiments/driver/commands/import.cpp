@@ -19,6 +19,7 @@
 #include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/session.hpp"
@@ -65,7 +66,7 @@ class Line {
  public:
   Line(const Cells& header, const Cells& cells, FilePosition at) : at_(std::move(at)) {
     if (cells.size() != header.size())
-      throw ParseError(at_, fmt::format("{} cells", cells.size()),
+      throw ParseError(at_, count_text(cells.size(), "cell"),
                        fmt::format("{}, as the header has", header.size()));
     for (std::size_t k = 0; k < header.size(); ++k) cells_[header[k]] = cells[k];
   }
@@ -255,7 +256,8 @@ int import_command(const Given& given) {
   const auto lines = import_rows(given.positional("a table of times"), source, given.registry());
   Store store(out);
   if (store.repaired() > 0)
-    std::cerr << fmt::format("{}: cut off a torn last line of {} bytes\n", out, store.repaired());
+    std::cerr << fmt::format("{}: cut off a torn last line of {}\n", out,
+                             count_text(store.repaired(), "byte"));
   for (const auto& line : lines) store.append(line);
   std::cout << out << '\n';
   return 0;

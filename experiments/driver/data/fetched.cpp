@@ -1,3 +1,4 @@
+#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/datasets.hpp"
 
 #include <algorithm>
@@ -124,7 +125,8 @@ void Checksums::check(const FetchSource& source, const std::string& url,
   const auto right_length = std::ranges::any_of(
       records, [&](const Checksum& c) { return c.bytes == 0 || c.bytes == bytes; });
   if (!right_length)
-    throw input_error("{}: found {} bytes, expected {}", path, bytes, records.front().bytes);
+    throw input_error("{}: found {}, expected {}", path,
+                      count_text(static_cast<Count>(bytes), "byte"), records.front().bytes);
   const auto found = sha256_file(path);
   std::string known;
   for (const auto& record : records) {

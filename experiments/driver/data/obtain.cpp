@@ -14,6 +14,7 @@
 #include "common/core/message.hpp"
 #include "common/io/cache.hpp"
 #include "common/io/read.hpp"
+#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/process.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
@@ -79,9 +80,12 @@ std::string how_to_give(const Dataset& d) {
   const auto by_hand = fmt::format("retensor dataset make {} --input PATH", d.name);
   if (d.fetch.url.empty())
     return fmt::format("needs your copy: {} (source: {})", by_hand, d.source);
-  return fmt::format("not fetched: retensor dataset fetch {}{}{}", d.name,
-                     d.fetch.bytes == 0 ? "" : fmt::format(" ({} bytes)", d.fetch.bytes),
-                     d.needs_input ? ", or with your copy: " + by_hand : "");
+  return fmt::format(
+      "not fetched: retensor dataset fetch {}{}{}", d.name,
+      d.fetch.bytes == 0
+          ? ""
+          : fmt::format(" ({})", count_text(static_cast<Count>(d.fetch.bytes), "byte")),
+      d.needs_input ? ", or with your copy: " + by_hand : "");
 }
 
 Coo run_recipe(const std::string& path, const std::string& input, const Dataset& d,
@@ -203,8 +207,8 @@ void check_against_registry(const Dataset& d, const Coo& tensor) {
                       dims_text(tensor.dims), dims_text(d.dims));
   const bool counted = known && (d.nnz > 0 || are_published(d.dims));
   if (counted && tensor.nnz() != d.nnz)
-    throw input_error("data set {}: found {} nonzeros, the registry states {}", d.name,
-                      tensor.nnz(), d.nnz);
+    throw input_error("data set {}: found {}, the registry states {}", d.name,
+                      count_text(tensor.nnz(), "nonzero"), d.nnz);
   if (d.sha256.empty()) return;
   if (const auto found = content_sha256(tensor); found != d.sha256)
     throw input_error("data set {}: found checksum {}, the registry states {}", d.name, found,
