@@ -4,6 +4,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
+
+#include <fmt/format.h>
 
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
@@ -321,6 +324,27 @@ TEST_CASE("a recipe that needs an input gets the user's or the fetched one, and 
   w.put(file, text);
   CHECK(fetched.obtain(f, w.cache)->values.at(1) == 9);
   CHECK(contains(refusal(entry(", make: {recipe: uniform, needs: input}")), "needs"));
+}
+
+TEST_CASE("records of checksums that several make at a time are all kept") {
+  const Workspace w;
+  w.put("f.tns", "1 1 1\n");
+  const auto file = (w.root / "f.tns").string();
+  const auto url = [](int maker, int k) { return fmt::format("https://a.org/{}-{}", maker, k); };
+  constexpr int kMakers = 4, kEach = 8;
+  {
+    std::vector<std::jthread> makers;
+    for (int maker = 0; maker < kMakers; ++maker)
+      makers.emplace_back([&, maker] {
+        Checksums known(w.root, "", w.cache);
+        for (int k = 0; k < kEach; ++k) known.record(url(maker, k), file);
+        known.forget({url(maker, 0)});
+      });
+  }
+  const Checksums known(w.root, "", w.cache);
+  for (int maker = 0; maker < kMakers; ++maker)
+    for (int k = 0; k < kEach; ++k)
+      CHECK(known.expected({}, url(maker, k)).size() == (k > 0 ? 1 : 0));
 }
 
 TEST_CASE("every generator can be named") {

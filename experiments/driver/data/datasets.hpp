@@ -61,12 +61,13 @@ class Checksums {
   std::vector<Checksum> expected(const FetchSource& source, const std::string& url) const;
   /// Throws InputError naming every record when the file agrees with none of those expected.
   void check(const FetchSource& source, const std::string& url, const std::string& path) const;
-  /// Adds what the file is to one's own records, in place of an earlier one; save() keeps them.
+  /// Adds what the file is to one's own records, in place of an earlier one. Like forget() it
+  /// writes the file, with what other processes have recorded meanwhile. Throws SystemError.
   void record(const std::string& url, const std::string& path);
-  void forget(const std::string& url);
-  void save() const;
+  void forget(const std::vector<std::string>& urls);
 
  private:
+  void replace(const std::vector<std::string>& urls, const std::vector<Checksum>& by);
   std::string own_file_;
   std::vector<Checksum> own_, others_;
 };

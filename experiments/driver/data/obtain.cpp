@@ -308,10 +308,7 @@ void DatasetRegistry::check_fetched(const Dataset& d, const std::string& cache_d
 void DatasetRegistry::record_fetched(const Dataset& d, const std::string& cache_dir) const {
   auto known = checksums(cache_dir);
   for (const auto& file : fetched(d, cache_dir))
-    if (known.expected(d.fetch, file.url).empty()) {
-      known.record(file.url, file.path);
-      known.save();
-    }
+    if (known.expected(d.fetch, file.url).empty()) known.record(file.url, file.path);
 }
 
 std::string DatasetRegistry::obstacle(const Dataset& d, const std::string& cache_dir) const {
