@@ -2,6 +2,7 @@
 says before what methods will decline."""
 import json
 import re
+import struct
 import subprocess
 
 import pytest
@@ -65,6 +66,18 @@ def test_a_matrix_market_file_and_the_rows_that_are_kept(workspace):
     row, = workspace.lines()
     assert (row["status"], row["case"]["method"]) == ("ok", "tca_spmm.cpu")
     assert row["check"]["ok"] and len(row["phases"]["run"]) == 3
+
+
+@pytest.mark.parametrize("kind, value", [("f32", 0.1000000014901161), ("f64", 0.1)])
+def test_a_text_is_read_in_the_type_that_is_asked_for(workspace, kind, value):
+    (workspace.folder / "a.tns").write_text("2\n1 1\n1 1 0.1\n")
+    done = bench(workspace, "a.tns", "--operation", "tew", "--type", kind, "--method",
+                 "pasta.cpu.coo", "--no-ceilings", "--output", "rows.jsonl")
+    assert "pasta.cpu.coo" in done.stdout
+    kept, = workspace.cache.glob("tensors/*.tnsb")
+    width = 8 if kind == "f64" else 4
+    held, = struct.unpack("<d" if kind == "f64" else "<f", kept.read_bytes()[-width:])
+    assert held == pytest.approx(value, rel=1e-16)
 
 
 def test_rows_can_be_kept_in_a_folder(workspace):

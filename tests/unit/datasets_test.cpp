@@ -347,6 +347,18 @@ TEST_CASE("records of checksums that several make at a time are all kept") {
       CHECK(known.expected({}, url(maker, k)).size() == (k > 0 ? 1 : 0));
 }
 
+TEST_CASE("values of a file named by its path are read in the type that is asked for") {
+  const Workspace w;
+  w.put("p.tns", "2\n1 2\n1 1 0.1\n1 2 1e300\n");
+  const auto path = (w.root / "p.tns").string();
+  auto registry = w.registry(entry(", file: d.tns"));
+  registry.read_paths_in(DType::f64);
+  const auto tensor = registry.obtain(registry.with_facts(path), w.cache);
+  CHECK(tensor->values.at(0) == 0.1);
+  CHECK(tensor->values.at(1) == 1e300);
+  CHECK(registry.obtain(registry.find("d"), w.cache)->dtype() == DType::f32);
+}
+
 TEST_CASE("every generator can be named") {
   const std::string size = R"("dims": [40, 40, 40], "nnz": 60)";
   const std::map<std::string, std::string> params = {

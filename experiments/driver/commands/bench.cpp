@@ -251,7 +251,8 @@ int bench_command(const Given& given) {
   if (!given.typed("command") && !given.typed("library"))
     given.refuse({"precision"}, "without --command or --library");
   StopSignals stop;
-  const auto datasets = given.registry();
+  auto datasets = given.registry();
+  datasets.read_paths_in(dtype_from_name(given.text("type")));
   const auto plan = plan_of(given, datasets);
   const ScratchFolder scratch;  // for rows that the user does not keep
   const auto kept = given.text("output");
@@ -304,7 +305,8 @@ Interface bench_interface() {
   add("variant", word("TEXT"),
       "add, sub, mul or div of tew and ts; the einsum of a contraction, such as abk,kcd->abcd");
   add("type", word("f32|f64", "f32"),
-      "type of the values, which are read in f32 from any file but a .tnsb file");
+      "type of the values; f64 also reads them so from a file, while data sets of the registry are "
+      "kept in f32");
   add("method", words("METHOD..."),
       "only these methods, or auto, the one that the planner takes (default: all that have the "
       "operation)");

@@ -163,6 +163,7 @@ Coo read_file(const Dataset& d, const std::string& path) {
   const bool published = are_published(d.dims);
   if (published && !d.any_mode_order) options.dims = d.dims;
   options.index_base = d.index_base;
+  options.dtype = d.type;
   if (published && !d.dims.empty()) options.max_unpacked_bytes = unpacked_limit(d);
   auto tensor = read_tensor(path, options);
   if (d.any_mode_order) order_modes(tensor, d.dims);
@@ -257,6 +258,7 @@ DatasetRegistry::Origin DatasetRegistry::origin_of(const Dataset& d,
     std::error_code error;
     if (!fs::is_regular_file(origin.file, error)) origin.obstacle = origin.file + ": no such file";
     origin.identity = file_identity(origin.file);
+    if (d.type != DType::f32) origin.identity["type"] = name(d.type);
   } else if (generators().contains(d.recipe)) {
     origin.generator = d.recipe;
     origin.identity = {{"generator", d.recipe}, {"params", d.recipe_params}};

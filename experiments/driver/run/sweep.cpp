@@ -186,7 +186,9 @@ class Sweep {
   }
 
   static WorkerSetup setup(const Plan& plan, const SweepOptions& options) {
-    return {options.at, plan.measure.memory};
+    const bool in_double = std::ranges::any_of(
+        plan.cases, [](const Case& c) { return c.problem.dtype == DType::f64; });
+    return {options.at, plan.measure.memory, in_double ? DType::f64 : DType::f32};
   }
 
   bool stopped() {

@@ -82,7 +82,8 @@ std::vector<std::string> worker_command_line(const WorkerSetup& setup) {
           "--registry", setup.at.registry,
           "--recipes",  setup.at.recipes,
           "--cache",    setup.at.cache,
-          "--memory",   std::to_string(setup.memory_limit)};
+          "--memory",   std::to_string(setup.memory_limit),
+          "--paths-in", std::string(name(setup.paths_in))};
 }
 
 Worker::Worker(WorkerSetup setup, StopSignals& stop) : setup_(std::move(setup)), stop_(stop) {}
