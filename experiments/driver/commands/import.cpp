@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
-#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -25,6 +24,7 @@
 #include "experiments/driver/run/session.hpp"
 #include "experiments/driver/run/store.hpp"
 #include "experiments/driver/spec/case.hpp"
+#include "experiments/driver/spec/spec.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -114,6 +114,15 @@ class Line {
     }
   }
 
+  /// Throws ParseError for a cell that a spec could not have.
+  void expect_shape(const std::string& column, const ShapePtr& shape) const {
+    YamlNode node;
+    node.kind = YamlNode::Kind::scalar;
+    node.at = at_;
+    node.text = text(column);
+    shape->check(node);
+  }
+
   [[noreturn]] void refuse(const std::string& column, const std::string& expected) const {
     throw ParseError(at_, fmt::format("{} '{}'", column, text(column)), expected);
   }
@@ -147,22 +156,10 @@ Cells checked_header(const Cells& header, const FilePosition& at) {
   return header;
 }
 
-/// As experiments/schema has it.
-bool is_artifact(const std::string& text) {
-  const auto is_part = [](std::string_view part) {
-    return !part.empty() && std::ranges::all_of(part, [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
-    });
-  };
-  const auto slash = text.find('/');
-  return slash != text.npos && is_part(std::string_view(text).substr(0, slash)) &&
-         is_part(std::string_view(text).substr(slash + 1));
-}
-
 Case case_of(const Line& line) {
   Case c;
   c.artifact = line.text("artifact");
-  if (!is_artifact(c.artifact)) line.refuse("artifact", "<paper>/<artifact>");
+  line.expect_shape("artifact", artifact_shape());
   c.method = line.text("method");
   c.dataset = line.text("dataset");
   auto& problem = c.problem;
