@@ -51,7 +51,7 @@ def test_the_time_limit_holds_for_loading_and_costs_the_row(workspace):
     rows = {row["case"]["dataset"]: (row["status"], row["reason"]) for row in workspace.lines()}
     assert rows.pop("large") == ("timeout", "no result within 2 s")
     # On a busy machine nine nonzeros may take more than their 200 ms.
-    assert rows in ({"other": ("ok", "")}, {"other": ("timeout", "no result within 0.2 s")})
+    assert rows in ({"other": ("ok", "")}, {"other": ("timeout", "no result within 200 ms")})
     assert not processes_of(workspace.folder)
 
 
@@ -144,7 +144,7 @@ def test_a_check_of_many_terms_is_computed_or_refused_soon(tmp_path, terms):
     done = run("audit", "stranger", timeout=30, env=rooted(tmp_path))
     assert time.monotonic() - start < 10
     if terms <= 999:
-        assert done.returncode == 0 and "1 checks fit" in done.stdout, done.stderr
+        assert done.returncode == 0 and "checks: 1 fit" in done.stdout, done.stderr
     else:
         refused(done, "findings.yaml:1", "at most 1000 operands")
 

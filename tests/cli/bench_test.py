@@ -2,6 +2,7 @@
 says before what methods will decline."""
 import json
 import re
+import struct
 import subprocess
 
 import pytest
@@ -67,6 +68,18 @@ def test_a_matrix_market_file_and_the_rows_that_are_kept(workspace):
     assert row["check"]["ok"] and len(row["phases"]["run"]) == 3
 
 
+@pytest.mark.parametrize("kind, value", [("f32", 0.1000000014901161), ("f64", 0.1)])
+def test_a_text_is_read_in_the_type_that_is_asked_for(workspace, kind, value):
+    (workspace.folder / "a.tns").write_text("2\n1 1\n1 1 0.1\n")
+    done = bench(workspace, "a.tns", "--operation", "tew", "--type", kind, "--method",
+                 "pasta.cpu.coo", "--no-ceilings", "--output", "rows.jsonl")
+    assert "pasta.cpu.coo" in done.stdout
+    kept, = workspace.cache.glob("tensors/*.tnsb")
+    width = 8 if kind == "f64" else 4
+    held, = struct.unpack("<d" if kind == "f64" else "<f", kept.read_bytes()[-width:])
+    assert held == pytest.approx(value, rel=1e-16)
+
+
 def test_rows_can_be_kept_in_a_folder(workspace):
     (workspace.folder / "kept").mkdir()
     done = bench(workspace, "tiny", "--operation", "ttv", "--method", "pasta.cpu.coo",
@@ -85,9 +98,14 @@ def test_rows_can_be_kept_in_a_folder(workspace):
     (["tiny", "--method", "hlsto.cp"], "did you mean 'hlsto.cpu'?"),
     (["tiny", "--type", "f16"], "f16"),
     (["tiny", "--command", ""], "--command: found no words"),
-    (["tiny", "--precision", "f8"], "--precision: found 'f8', expected one of f32"),
+    (["tiny", "--command", "p", "--precision", "f8"], "--precision: found 'f8', expected one of"),
     (["tiny", "--library", "mine=./l.so"], "or ID=FILE with an id such as mine.cpu"),
     (["tiny", "--library", "./l.so"], "retensor: --library: found no file"),
+    (["tiny", "--variant", "add"], "--variant does nothing with --operation mttkrp"),
+    (["tiny", "--operation", "ttv", "--rank", "4"], "--rank does nothing with --operation ttv"),
+    (["tiny", "--operation", "tew", "--mode", "0"], "--mode does nothing with --operation tew"),
+    (["tiny", "--format", "mtx"], "--format does nothing without --command"),
+    (["tiny", "--precision", "f32"], "--precision does nothing without --command or --library"),
     ([], "a data set or a tensor file"),
 ])
 def test_what_can_not_be_run_is_refused_in_one_line(workspace, args, words):

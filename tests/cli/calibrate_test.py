@@ -123,7 +123,7 @@ def test_where_no_threshold_suffices_nothing_is_called(tmp_path):
     assert found["pairs"][0]["change"] == "undecided" and not found["worse"]
     text = compare(a, b, "--calibration", file)
     assert "with 1 launch a side never, with 3 launches a side never" in text
-    assert "1 pairs: 0 slower, 0 faster, 0 without significant change" in text
+    assert "1 pair: 0 slower, 0 faster, 0 without significant change" in text
     assert ", 1 undecided, " in text
     compare(a, b, "--calibration", file, "--strict", code=1)  # it has not seen that B is as fast
 

@@ -127,6 +127,17 @@ def test_a_negative_limit_of_tasks_is_refused(sweep):
     assert done.returncode == 2 and "--array-limit: found -1, expected 0 or more" in done.stderr
 
 
+@pytest.mark.parametrize("launcher, option", [
+    ("local", ["--partition", "gpu"]), ("local", ["--time", "1"]), ("local", ["--gres", "gpu:1"]),
+    ("local", ["--array-limit", "2"]), ("slurm", ["--jobs", "2"]), ("slurm", ["-j", "2"]),
+    ("slurm", ["--devices", "0"]),
+])
+def test_options_of_the_other_launcher_are_refused(sweep, launcher, option):
+    done = sweep.call("submit", "--launcher", launcher, "--dry-run", *option)
+    assert done.returncode == 2 and f"does nothing with --launcher {launcher}" in done.stderr
+    assert done.stdout == "" and len(done.stderr.splitlines()) == 1
+
+
 def test_names_with_blanks_and_quotes_reach_the_task(sweep):
     shutil.copy(sweep.folder / "tiny.tns", sweep.folder / "it's mine.tns")
     sweep.sweep = sweep.spec(["faulty.cpu.good"], axes={"dataset": ["it's mine.tns"]})

@@ -155,7 +155,7 @@ def test_audit_finds_a_wrong_figure_and_passes_a_right_one(tree):
     path = tree.root / "papers" / "p" / "paper" / "findings.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(FINDINGS)
-    right = "p: 1 checks fit, 0 do not, 0 open; 0 findings, 0 of wording"
+    right = "p: checks: 1 fit, 0 do not, 0 open; findings: 0, 0 of wording"
     assert tree.stdout("audit", "--strict").splitlines()[0] == right
     assert "density = nonzeros / cells: fits 1 of 1" in tree.stdout("audit", "p", "--all")
     path.write_text(FINDINGS.replace("25%", "35%"))
@@ -199,6 +199,14 @@ def test_methods_as_json_say_what_they_solve_and_which_convert_least(tree):
     for operation in ("mttkrp", "contraction", "spmm"):
         assert any(m["converts_least"] for m in listed
                    if operation in m["operations"] and m["backend"] == "cuda")
+
+
+@pytest.mark.parametrize("backend", ["cpu", "cuda"])
+def test_methods_are_listed_by_their_backend(tree, backend):
+    listed = json.loads(tree.stdout("list", "methods", "--backend", backend, "--json"))
+    assert listed and {method["backend"] for method in listed} == {backend}
+    others = json.loads(tree.stdout("list", "methods", "--json"))
+    assert len(listed) < len(others)
 
 
 def test_experiments_are_listed_by_the_backend_that_they_measure_in_a_profile(tree):
@@ -260,6 +268,13 @@ def test_a_mistake_in_an_included_file_is_found_there(tree):
     (["list", "experiments", "--with", "quik"], "'quick'"),
     (["list"], "methods, datasets, experiments or artifacts"),
     (["list", "experiments", "--backend", "gpu"], "expected one of cpu, cuda"),
+    (["list", "methods", "--backend", "gpu"], "expected one of cpu, cuda"),
+    (["list", "datasets", "--backend", "cpu"], "--backend does nothing for list datasets"),
+    (["list", "methods", "--with", "quick"], "--with does nothing for list methods"),
+    (["run", "experiments/pasta/one.yaml", "--lock-clock", "0"], "--lock-clock: found 0"),
+    (["advise", "tiny", "--variant", "add"], "--variant does nothing with --operation mttkrp"),
+    (["dataset", "info", "tiny", "--to", "mtx"], "--to does nothing for dataset info"),
+    (["dataset", "convert", "a.tns", "b.tns", "--paper", "x"], "--paper does nothing for dataset"),
     (["show", "pasta.cpu.co"], "'pasta.cpu.coo'"),
     (["dataset", "mke"], "'make'"),
     (["dataset", "make", "tine"], "'tiny'"),

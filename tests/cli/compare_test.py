@@ -96,7 +96,7 @@ def test_two_methods_of_one_file(tmp_path):
     text = compare(rows, "--by-method", "pasta.cpu.coo", "pasta.cpu.hicoo")
     assert " faster  " in text and "block=-|128" in text and "threads=2\n" in text
     assert "null" not in text
-    assert "1 pairs: 0 slower, 1 faster" in text and "1 only in A, 1 only in B" in text
+    assert "1 pair: 0 slower, 1 faster" in text and "1 only in A, 1 only in B" in text
     assert "'pasta.cpu.hicoo'" in compare(rows, "--by-method", "pasta.cpu.coo", "pasta.cpu.hico",
                                           code=2)
 
@@ -106,7 +106,7 @@ def test_ignored_members(tmp_path):
     b = write(tmp_path / "b.jsonl", session(), row(FAST, artifact="a/c", params={"threads": 4}))
     assert "0 pairs" in compare(a, b)
     text = compare(a, b, "--ignore", "artifact", "params.threads")
-    assert "1 pairs" in text and "threads=2|4" in text
+    assert "1 pair: " in text and "threads=2|4" in text
     assert "'thread'" in compare(a, b, "--ignore", "thread", code=2)
 
 

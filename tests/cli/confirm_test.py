@@ -107,7 +107,8 @@ def test_a_signal_keeps_what_was_measured_until_then(tmp_path):
     assert 5 < len(workspace.lines()) < 10 and not workspace.lines("confirmation")
     again = subprocess.run([FAULTY, "confirm", workspace.out, "--dry-run"], cwd=tmp_path, text=True,
                            capture_output=True, check=True)
-    assert f"{10 - len(workspace.lines())} rows to confirm" in again.stderr
+    left = 10 - len(workspace.lines())
+    assert f"{left} row{'s' * (left > 1)} to confirm" in again.stderr
 
 
 def test_where_no_difference_counts_nothing_is_confirmed_or_measured(aged):

@@ -118,6 +118,15 @@ def test_matrices_and_patterns(tmp_path):
     assert (tmp_path / "b.smtx").read_text() == "2, 3, 3\n0 1 3\n2 0 1\n"
 
 
+def test_what_was_written_is_told_for_this_tensor(source, tmp_path):
+    matrix = tmp_path / "m.tns"
+    matrix.write_text("2\n2 3\n2 2 1\n")
+    told = converted(matrix, tmp_path / "m.mtx").stderr
+    assert "mtx, 1 nonzero, 2 x 3;" in told and "; indices from one; read back" in told
+    told = converted(source, tmp_path / "stack", "--to", "mtx").stderr
+    assert "; indices from one; a folder of matrices, the last mode's slices; read back" in told
+
+
 def test_three_modes_become_the_matrices_of_a_stack(source, tmp_path):
     converted(source, tmp_path / "stack", "--to", "mtx")
     names = sorted(p.name for p in (tmp_path / "stack").iterdir())

@@ -182,4 +182,4 @@ def test_the_best_of_several_variants_is_told(measured, tmp_path):
 def test_nothing_to_compare_is_said(measured, tmp_path):
     error = referee(measured, tmp_path,
                     lambda lines: [x for x in lines if x not in rows_of(lines, B)], code=2)
-    assert "found rows of 1 methods of test/spec, expected two or more" in error
+    assert "found rows of 1 method of test/spec, expected two or more" in error

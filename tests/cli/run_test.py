@@ -462,9 +462,27 @@ def test_a_case_that_cannot_fit_is_skipped_and_the_others_run(workspace):
     spec = workspace.spec(["faulty.cpu.good"], operation="mttkrp",
                           axes={"dataset": ["large", "tiny"], "mode": 0, "rank": 1},
                           measure={"memory": "64MiB"})
-    assert workspace.run(spec).returncode == 0
+    done = workspace.run(spec)
+    assert done.returncode == 0
     row, = workspace.lines()
     assert row["case"]["dataset"] == "tiny" and row["status"] == "ok"
+    assert "\n1 case skipped, 1 of them because of the memory that the spec allows" in done.stderr
+
+
+def test_a_run_that_skips_every_case_says_so(workspace):
+    workspace.add_uniform("large", [100000, 100000], 1 << 22)
+    spec = workspace.spec(["faulty.cpu.good"], operation="mttkrp",
+                          axes={"dataset": "large", "rank": 1}, measure={"memory": "64MiB"})
+    done = workspace.run(spec)
+    assert "2 cases skipped, 2 of them because of the memory" in done.stderr
+    summary, = json.loads(workspace.run(spec, "--json").stdout)
+    assert summary["skipped"] == {"cases": 2, "memory": 2} and summary["rows"] == 0
+
+
+def test_a_time_limit_is_told_in_a_unit_that_fits(workspace):
+    spec = workspace.spec(["faulty.cpu.hang"], measure={"timeout": "900ms"})
+    workspace.run(spec)
+    assert workspace.statuses()["hang"] == ("timeout", "no result within 900 ms")
 
 
 def test_talk_goes_to_stderr_and_quiet_says_nothing(workspace):

@@ -127,6 +127,7 @@ def test_cp_finds_a_planted_model(method):
     if model is not None:
         assert model.executed["method"] == method
         assert model.fit[-1] > 0.97 and len(model.fit) <= 60
+        assert abs(model.true_fit - fit_of(model, x)) < 1e-5
         # The fit is 1 - sqrt(q). Sums in half precision put q wrong by 1e-3, twice their rounding.
         within = 1e-3 ** 0.5 if method.endswith(".half") else 5e-3
         assert abs(model.fit[-1] - fit_of(model, x)) < within

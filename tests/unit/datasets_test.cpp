@@ -4,6 +4,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
+
+#include <fmt/format.h>
 
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
@@ -298,7 +301,7 @@ TEST_CASE("a recipe that needs an input gets the user's or the fetched one, and 
   CHECK(registry.obtain(registry.find("d"), w.cache)->values.at(0) == 5);
   CHECK(registry.obstacle(registry.find("d"), w.cache) == "");
   d.input = (w.root / "other.tns").string();
-  CHECK_THROWS_WITH_AS(registry.obtain(d, w.cache), doctest::Contains("found 1 nonzeros"),
+  CHECK_THROWS_WITH_AS(registry.obtain(d, w.cache), doctest::Contains("found 1 nonzero,"),
                        InputError);
   CHECK(registry.obtain(registry.find("d"), w.cache)->values.at(0) == 5);
   std::ofstream(registry.cache_file(d, w.cache)) << "damaged";
@@ -321,6 +324,39 @@ TEST_CASE("a recipe that needs an input gets the user's or the fetched one, and 
   w.put(file, text);
   CHECK(fetched.obtain(f, w.cache)->values.at(1) == 9);
   CHECK(contains(refusal(entry(", make: {recipe: uniform, needs: input}")), "needs"));
+}
+
+TEST_CASE("records of checksums that several make at a time are all kept") {
+  const Workspace w;
+  w.put("f.tns", "1 1 1\n");
+  const auto file = (w.root / "f.tns").string();
+  const auto url = [](int maker, int k) { return fmt::format("https://a.org/{}-{}", maker, k); };
+  constexpr int kMakers = 4, kEach = 8;
+  {
+    std::vector<std::jthread> makers;
+    for (int maker = 0; maker < kMakers; ++maker)
+      makers.emplace_back([&, maker] {
+        Checksums known(w.root, "", w.cache);
+        for (int k = 0; k < kEach; ++k) known.record(url(maker, k), file);
+        known.forget({url(maker, 0)});
+      });
+  }
+  const Checksums known(w.root, "", w.cache);
+  for (int maker = 0; maker < kMakers; ++maker)
+    for (int k = 0; k < kEach; ++k)
+      CHECK(known.expected({}, url(maker, k)).size() == (k > 0 ? 1 : 0));
+}
+
+TEST_CASE("values of a file named by its path are read in the type that is asked for") {
+  const Workspace w;
+  w.put("p.tns", "2\n1 2\n1 1 0.1\n1 2 1e300\n");
+  const auto path = (w.root / "p.tns").string();
+  auto registry = w.registry(entry(", file: d.tns"));
+  registry.read_paths_in(DType::f64);
+  const auto tensor = registry.obtain(registry.with_facts(path), w.cache);
+  CHECK(tensor->values.at(0) == 0.1);
+  CHECK(tensor->values.at(1) == 1e300);
+  CHECK(registry.obtain(registry.find("d"), w.cache)->dtype() == DType::f32);
 }
 
 TEST_CASE("every generator can be named") {

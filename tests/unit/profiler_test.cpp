@@ -72,6 +72,7 @@ TEST_CASE("ncu is asked for one range of a process of its own and leaves clocks 
   for (const auto* part : {"--profile-from-start off", "--clock-control none",
                            "--cache-control none", "--csv --page raw", "dram__bytes_read.sum",
                            " worker --registry registry --recipes recipes --cache cache --memory 0 "
+                           "--paths-in f32 "
                            "--profiled "})
     CHECK_MESSAGE(contains(ncu.asked(), part), ncu.asked());
 }

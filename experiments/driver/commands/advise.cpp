@@ -41,9 +41,10 @@ int train_model(const Given& given) {
   const auto named = given.positionals();
   const auto seen = experience_of(named.empty() ? committed_results() : named, all_methods());
   write_file(given.text("train"), seen.text());
-  std::cerr << fmt::format("{}: {} times of {} candidates on {} problems of {} devices\n",
-                           given.text("train"), seen.times.size(), seen.candidates.size(),
-                           seen.problems.size(), seen.devices.size());
+  std::cerr << fmt::format(
+      "{}: {} of {} on {} of {}\n", given.text("train"), count_text(seen.times.size(), "time"),
+      count_text(seen.candidates.size(), "candidate"), count_text(seen.problems.size(), "problem"),
+      count_text(seen.devices.size(), "device"));
   return 0;
 }
 
@@ -145,6 +146,7 @@ int print_regret_table(const Given& given) {
 ProblemSpec asked_problem(const Given& given) {
   ProblemSpec spec;
   spec.operation = operation_from_name(given.text("operation"));
+  refuse_options_of_others(spec.operation, given);
   spec.variant = given.text("variant");
   spec.mode = given.get<int>("mode");
   spec.rank = given.get<std::uint64_t>("rank");

@@ -68,7 +68,7 @@ std::string audit_text(const Audit& audit, bool all) {
   for (const auto& rule : audit.rules)
     (rule.is_finding() ? section(rule.rule) : fitting) += rule_text(rule);
   for (const auto& listing : audit.findings.listings) section(listing) += head_text(listing);
-  return fmt::format("{}: {} checks fit, {} do not, {} open; {} findings, {} of wording\n",
+  return fmt::format("{}: checks: {} fit, {} do not, {} open; findings: {}, {} of wording\n",
                      audit.findings.paper, audit.count(Fit::fits), audit.count(Fit::fails),
                      audit.count(Fit::open), audit.found(kFindings), audit.found({"wording"})) +
          found + wording + (all ? fitting : "") + '\n';

@@ -18,6 +18,7 @@
 #include "common/io/files.hpp"
 #include "common/method/registry.hpp"
 #include "common/run/all_modes.hpp"
+#include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/run/labels.hpp"
@@ -245,8 +246,13 @@ Plan plan_of(const Given& given, const DatasetRegistry& datasets) {
 
 int bench_command(const Given& given) {
   check_numbers(given);
+  refuse_options_of_others(operation_from_name(given.text("operation")), given);
+  if (!given.typed("command")) given.refuse({"format"}, "without --command");
+  if (!given.typed("command") && !given.typed("library"))
+    given.refuse({"precision"}, "without --command or --library");
   StopSignals stop;
-  const auto datasets = given.registry();
+  auto datasets = given.registry();
+  datasets.read_paths_in(dtype_from_name(given.text("type")));
   const auto plan = plan_of(given, datasets);
   const ScratchFolder scratch;  // for rows that the user does not keep
   const auto kept = given.text("output");
@@ -269,6 +275,15 @@ int bench_command(const Given& given) {
 
 }  // namespace
 
+void refuse_options_of_others(Operation operation, const Given& given) {
+  const auto where = fmt::format("with --operation {}", name(operation));
+  const bool has_variant = operation == Operation::tew || operation == Operation::ts ||
+                           operation == Operation::contraction;
+  if (!has_mode(operation)) given.refuse({"mode"}, where);
+  if (!has_rank(operation)) given.refuse({"rank"}, where);
+  if (!has_variant) given.refuse({"variant"}, where);
+}
+
 Interface bench_interface() {
   const Usage usage{
       "bench TENSOR",
@@ -290,7 +305,8 @@ Interface bench_interface() {
   add("variant", word("TEXT"),
       "add, sub, mul or div of tew and ts; the einsum of a contraction, such as abk,kcd->abcd");
   add("type", word("f32|f64", "f32"),
-      "type of the values, which are read in f32 from any file but a .tnsb file");
+      "type of the values; f64 also reads them so from a file, while data sets of the registry are "
+      "kept in f32");
   add("method", words("METHOD..."),
       "only these methods, or auto, the one that the planner takes (default: all that have the "
       "operation)");

@@ -1,4 +1,5 @@
 // retensor calibrate: which differences between times count on a machine.
+#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/judge/calibration.hpp"
 
 #include <filesystem>
@@ -42,9 +43,9 @@ std::string threshold_text(const json& threshold) {
 
 std::string text_of_rule(const json& rule) {
   return fmt::format(
-      "{}, {} pairs\n{}threshold: {}; in the first half of the launches {}, in the second {}\n\n",
-      sides_text(rule["launches"].get<std::size_t>()), rule["pairs"].get<std::size_t>(),
-      curve_text(rule),
+      "{}, {}\n{}threshold: {}; in the first half of the launches {}, in the second {}\n\n",
+      sides_text(rule["launches"].get<std::size_t>()),
+      count_text(rule["pairs"].get<std::size_t>(), "pair"), curve_text(rule),
       rule["threshold"].is_null() ? "none keeps false alarms at 1% or less: no difference is called"
                                   : threshold_text(rule["threshold"]),
       threshold_text(rule["halves"][0]), threshold_text(rule["halves"][1]));
@@ -63,10 +64,10 @@ int calibrate_command(const Given& given) {
     std::cout << made.dump(2) << '\n';
     return 0;
   }
-  std::cout << fmt::format(
-      "{}: launches of the same code in {} cases; {} noisy rows were left out\n\n",
-      made["device"].get<std::string>(), made["cases"].get<std::size_t>(),
-      made["noisy_rows"].get<std::size_t>());
+  std::cout << fmt::format("{}: launches of the same code in {}; left out: {}\n\n",
+                           made["device"].get<std::string>(),
+                           count_text(made["cases"].get<std::size_t>(), "case"),
+                           count_text(made["noisy_rows"].get<std::size_t>(), "noisy row"));
   for (const auto& rule : made["rules"]) std::cout << text_of_rule(rule);
   return 0;
 }

@@ -70,6 +70,9 @@ std::vector<Calibration> calibrations_of(const Given& given);
 /// The audits of papers (all with findings when none is named), as `audit --json` prints them.
 nlohmann::json audits(const std::vector<std::string>& papers);
 
+/// Throws InputError for --mode, --rank or --variant where the operation has none.
+void refuse_options_of_others(Operation operation, const Given& given);
+
 void add_convert_options(Options& add);
 /// Writes INPUT as OUTPUT in the format that --to or the ending names, reads it back and compares.
 int convert_dataset(const std::string& input, const std::string& output, const Given& given);

@@ -1,5 +1,6 @@
 // retensor compare: what became faster or slower between two result files, or two methods.
 #include "experiments/driver/judge/compare.hpp"
+#include "experiments/driver/data/bytes.hpp"
 
 #include <iostream>
 #include <map>
@@ -41,9 +42,9 @@ json facts(const File& file) {
 
 std::string facts_line(const File& file) {
   const auto& side = file.side;
-  return fmt::format("{}  {}: {}{} rows; {}; commit {}\n", file.name, file.path,
-                     side.method.empty() ? "" : fmt::format("{}, ", side.method), side.rows,
-                     boost::algorithm::join(side.machines, ", "),
+  return fmt::format("{}  {}: {}{}; {}; commit {}\n", file.name, file.path,
+                     side.method.empty() ? "" : fmt::format("{}, ", side.method),
+                     count_text(side.rows, "row"), boost::algorithm::join(side.machines, ", "),
                      boost::algorithm::join(side.commits, ", "));
 }
 
@@ -180,10 +181,10 @@ void print_text(const File& a, const File& b, const Comparison& comparison) {
     if (const auto count = counts[name(change)]; count > 0)
       untold += fmt::format(", {} {}", count, name(change));
   std::cout << fmt::format(
-      "{} pairs: {} slower, {} faster, {} without significant change, {} with too few samples{}, "
+      "{}: {} slower, {} faster, {} without significant change, {} with too few samples{}, "
       "{} not ok; {} only in A, {} only in B\n",
-      comparison.pairs.size(), counts["slower"], counts["faster"], counts["none"],
-      counts["too few samples"], untold, counts["not ok"], comparison.only_a.size(),
+      count_text(comparison.pairs.size(), "pair"), counts["slower"], counts["faster"],
+      counts["none"], counts["too few samples"], untold, counts["not ok"], comparison.only_a.size(),
       comparison.only_b.size());
 }
 

@@ -1,5 +1,6 @@
 // retensor confirm: measures a sample of the rows that are older than the code of their method.
 #include "experiments/driver/run/confirm.hpp"
+#include "experiments/driver/data/bytes.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -72,8 +73,8 @@ std::vector<Row> of_this_machine(std::vector<Row> rows) {
         "there, or here with --same-model",
         other);
   if (rows.size() < total)
-    std::cerr << fmt::format("{} rows of other machines of this model are left alone\n",
-                             total - rows.size());
+    std::cerr << fmt::format("{} of other machines of this model left alone\n",
+                             count_text(total - rows.size(), "row"));
   return rows;
 }
 
@@ -156,8 +157,8 @@ int confirm_command(const Given& given) {
     return 0;
   }
   const auto sample = sample_of(rows);
-  std::cerr << fmt::format("{}: {} rows to confirm, {} of them to measure again\n", path,
-                           rows.size(), sample.size());
+  std::cerr << fmt::format("{}: {} to confirm, {} of them to measure again\n", path,
+                           count_text(rows.size(), "row"), sample.size());
   if (given.flag("dry-run")) {
     for (const auto& row : sample) std::cout << row.row_case().dump() << '\n';
     return 0;

@@ -11,6 +11,7 @@
 #include "common/core/text.hpp"
 #include "common/tensor/operations.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
+#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/exchange.hpp"
 
 namespace retensor::driver {
@@ -117,11 +118,12 @@ int convert_dataset(const std::string& input, const std::string& output, const G
   if (const auto terms = given.registry().restriction(tensor.dims, tensor.nnz()); !terms.empty())
     std::cerr << fmt::format("{}: {}\n", output, terms);
   const auto modes = given.text("modes");
-  std::cerr << fmt::format("{}: {}, {} nonzeros, {}{}; modes {}; indices {}; read back and equal\n",
-                           output, format.name, tensor.nnz(), joined(tensor.dims, " x "),
+  std::cerr << fmt::format("{}: {}, {}, {}{}; modes {}; indices {}; read back and equal\n", output,
+                           format.name, count_text(tensor.nnz(), "nonzero"),
+                           joined(tensor.dims, " x "),
                            tensor.dtype() == DType::f64 ? "; values in double precision" : "",
                            modes.empty() ? "in the order of the input" : modes + " of the input",
-                           format.indices);
+                           format.indices_of(tensor.order()));
   return 0;
 }
 

@@ -27,6 +27,7 @@
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/commands/decomposition.hpp"
 #include "experiments/driver/commands/file_als.hpp"
+#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/process.hpp"
 #include "experiments/driver/run/progress.hpp"
 
@@ -355,8 +356,8 @@ int cp_on_disk(const Given& given, const Registry& registry, const ProblemSpec& 
                      .dump(2)
               << '\n';
   else
-    std::cout << fmt::format("MTTKRP by {} from the file: {} sweeps in {}, fit {:.6f}\n",
-                             method.id(), als.fit().size(), duration_text(seconds),
+    std::cout << fmt::format("MTTKRP by {} from the file: {} in {}, fit {:.6f}\n", method.id(),
+                             count_text(als.fit().size(), "sweep"), duration_text(seconds),
                              als.fit().back());
   return asked.plot.empty() ? 0 : draw(asked.plot, model);
 }

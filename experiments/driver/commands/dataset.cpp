@@ -233,6 +233,7 @@ int dataset_command(const Given& given) {
         "dataset {}: there is no --json: it prints only the path of the "
         "file that it writes",
         action);
+  given.refuse_others_than(action, "for dataset " + action);
   if (action == "convert") {
     expect(rest, 2, 2, "convert INPUT OUTPUT");
     return convert_dataset(rest[0], rest[1], given);

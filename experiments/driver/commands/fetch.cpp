@@ -161,13 +161,9 @@ class Fetcher {
   }
 
   void forget(const Job& job) const {
-    auto known = datasets_.checksums(cache_);
-    for (const auto& file : job.files) {
-      known.forget(file.url);
-      std::error_code ignored;
-      fs::remove(own(file, *job.dataset), ignored);
-    }
-    known.save();
+    datasets_.checksums(cache_).forget(transformed(job.files, &FetchedFile::url));
+    std::error_code ignored;
+    for (const auto& file : job.files) fs::remove(own(file, *job.dataset), ignored);
   }
 
   /// A tensor that was made of an earlier file proves nothing of this one.

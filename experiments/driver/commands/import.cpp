@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
-#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -19,11 +18,13 @@
 #include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "experiments/driver/commands/commands.hpp"
+#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/session.hpp"
 #include "experiments/driver/run/store.hpp"
 #include "experiments/driver/spec/case.hpp"
+#include "experiments/driver/spec/spec.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -65,7 +66,7 @@ class Line {
  public:
   Line(const Cells& header, const Cells& cells, FilePosition at) : at_(std::move(at)) {
     if (cells.size() != header.size())
-      throw ParseError(at_, fmt::format("{} cells", cells.size()),
+      throw ParseError(at_, count_text(cells.size(), "cell"),
                        fmt::format("{}, as the header has", header.size()));
     for (std::size_t k = 0; k < header.size(); ++k) cells_[header[k]] = cells[k];
   }
@@ -113,6 +114,15 @@ class Line {
     }
   }
 
+  /// Throws ParseError for a cell that a spec could not have.
+  void expect_shape(const std::string& column, const ShapePtr& shape) const {
+    YamlNode node;
+    node.kind = YamlNode::Kind::scalar;
+    node.at = at_;
+    node.text = text(column);
+    shape->check(node);
+  }
+
   [[noreturn]] void refuse(const std::string& column, const std::string& expected) const {
     throw ParseError(at_, fmt::format("{} '{}'", column, text(column)), expected);
   }
@@ -146,22 +156,10 @@ Cells checked_header(const Cells& header, const FilePosition& at) {
   return header;
 }
 
-/// As experiments/schema has it.
-bool is_artifact(const std::string& text) {
-  const auto is_part = [](std::string_view part) {
-    return !part.empty() && std::ranges::all_of(part, [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
-    });
-  };
-  const auto slash = text.find('/');
-  return slash != text.npos && is_part(std::string_view(text).substr(0, slash)) &&
-         is_part(std::string_view(text).substr(slash + 1));
-}
-
 Case case_of(const Line& line) {
   Case c;
   c.artifact = line.text("artifact");
-  if (!is_artifact(c.artifact)) line.refuse("artifact", "<paper>/<artifact>");
+  line.expect_shape("artifact", artifact_shape());
   c.method = line.text("method");
   c.dataset = line.text("dataset");
   auto& problem = c.problem;
@@ -255,7 +253,8 @@ int import_command(const Given& given) {
   const auto lines = import_rows(given.positional("a table of times"), source, given.registry());
   Store store(out);
   if (store.repaired() > 0)
-    std::cerr << fmt::format("{}: cut off a torn last line of {} bytes\n", out, store.repaired());
+    std::cerr << fmt::format("{}: cut off a torn last line of {}\n", out,
+                             count_text(store.repaired(), "byte"));
   for (const auto& line : lines) store.append(line);
   std::cout << out << '\n';
   return 0;

@@ -1,4 +1,5 @@
 #include "experiments/driver/commands/catalogue.hpp"
+#include "experiments/driver/data/bytes.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -138,7 +139,7 @@ int layout_command(const Given& given) {
   for (const auto& layout :
        layouts_of(*tensor, {block_bits_of(given), modes_of(given, "plain", *tensor),
                             modes_of(given, "dense", *tensor)}))
-    std::cout << fmt::format("{}, {} bytes\n{}\n", layout.format, layout.bytes,
+    std::cout << fmt::format("{}, {}\n{}\n", layout.format, count_text(layout.bytes, "byte"),
                              table_text(layout.rows));
   return 0;
 }

@@ -176,6 +176,14 @@ std::vector<Spec> experiments(const std::string& profile, const std::string& bac
   return specs;
 }
 
+/// All, or those of a backend.
+nlohmann::json methods_of(const std::string& backend) {
+  auto list = methods();
+  for (auto at = list.begin(); at != list.end();)
+    at = backend.empty() || (*at)["backend"] == backend ? at + 1 : list.erase(at);
+  return list;
+}
+
 std::string backend_of(const Given& given) {
   const auto backend = given.text("backend");
   if (!backend.empty()) place_among(std::array{"cpu", "cuda"}, backend, "--backend: found");
@@ -185,12 +193,14 @@ std::string backend_of(const Given& given) {
 int list_command(const Given& given) {
   const auto what = given.positional(in_words(kLists, "or"));
   place_among(kLists, what, "list: found");
+  given.refuse_others_than(what, "for list " + what);
+  if (what == "methods" || what == "datasets") given.refuse({"with"}, "for list " + what);
   const bool as_json = given.flag("json");
   const auto print = [&](const nlohmann::json& list, const auto& text) {
     std::cout << (as_json ? list.dump(2) + '\n' : text(list));
   };
   if (what == "methods") {
-    print(methods(), methods_text);
+    print(methods_of(backend_of(given)), methods_text);
   } else if (what == "datasets") {
     print(datasets_json(given.registry(), given.cache()), datasets_text);
   } else if (what == "experiments") {
@@ -217,7 +227,8 @@ Interface list_interface() {
   Options add;
   add.profile();
   add.locations();
-  add("backend", word("NAME"), "only experiments that measure methods of this backend: cpu, cuda");
+  add("backend", word("NAME"),
+      "methods, experiments: only methods of this backend, or what measures them: cpu, cuda");
   add.json();
   return {usage, add, list_command};
 }

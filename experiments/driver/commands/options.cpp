@@ -1,10 +1,13 @@
 // Help has one shape for every subcommand: synopsis, summary, options, example.
 #include "experiments/driver/commands/options.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <regex>
 #include <sstream>
 
 #include <fmt/format.h>
+#include <boost/algorithm/string.hpp>
 
 #include "common/core/message.hpp"
 #include "common/core/text.hpp"
@@ -66,6 +69,18 @@ void refuse_other_than_numbers(const po::parsed_options& parsed,
   }
 }
 
+/// "fetch, make: what it does" applies to fetch and make; more than one word before a comma or the
+/// colon is a sentence.
+std::map<std::string, Args> scopes_of(const po::options_description& options) {
+  static const std::regex scope("([a-z]+(, [a-z]+)*): .*");
+  std::map<std::string, Args> scopes;
+  for (const auto& option : facts_of(options))
+    if (std::smatch found; std::regex_match(option.help, found, scope))
+      boost::split(scopes[option.name], found.str(1), boost::is_any_of(", "),
+                   boost::token_compress_on);
+  return scopes;
+}
+
 std::vector<std::string> option_names(const po::options_description& options) {
   return transformed(facts_of(options), [](const auto& option) { return "--" + option.name; });
 }
@@ -124,7 +139,18 @@ std::optional<Given> parse_options(const Usage& usage, const po::options_descrip
     throw input_error("{} (see: retensor {} --help)", e.what(), usage.command());
   }
   if (given.count("help") != 0) return std::nullopt;
-  return Given(std::move(given), args);
+  return Given(std::move(given), args, scopes_of(options));
+}
+
+void Given::refuse(const Args& options, const std::string& where) const {
+  for (const auto& option : options)
+    if (typed(option.c_str()))
+      throw input_error("--{} does nothing {}; leave it out", option, where);
+}
+
+void Given::refuse_others_than(const std::string& chosen, const std::string& where) const {
+  for (const auto& [option, words] : scopes_)
+    if (std::ranges::find(words, chosen) == words.end()) refuse({option}, where);
 }
 
 Args Given::command_line(const char* command) const {

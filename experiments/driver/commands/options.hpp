@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,7 +38,9 @@ po::value_semantic* number(const char* name, T standard) {
   return po::value<T>()->value_name(name)->default_value(standard);
 }
 
-/// The options of a command, to which a call adds one with its kind and its line of help.
+/// The options of a command, to which a call adds one with its kind and its line of help. Where the
+/// help begins with words and a colon, as in "fetch, make: ...", the option applies to these alone:
+/// Given::refuse_others_than().
 struct Options : po::options_description {
   void operator()(const char* name, const po::value_semantic* kind, const std::string& help) {
     add_options()(name, kind, help.c_str());
@@ -54,7 +57,9 @@ struct Options : po::options_description {
 /// What was given on the command line.
 class Given {
  public:
-  Given(po::variables_map values, Args args) : values_(std::move(values)), args_(std::move(args)) {}
+  /// `scopes`: by option the words of which it takes one to apply, empty for most.
+  Given(po::variables_map values, Args args, std::map<std::string, Args> scopes)
+      : values_(std::move(values)), args_(std::move(args)), scopes_(std::move(scopes)) {}
 
   /// The command line after the command's name, as it was typed.
   const Args& args() const { return args_; }
@@ -66,6 +71,11 @@ class Given {
   bool typed(const char* option) const {
     return values_.count(option) > 0 && !values_[option].defaulted();
   }
+  /// Throws InputError for an option that was typed and does nothing `where`, which is "with
+  /// --launcher local" or the like.
+  void refuse(const Args& options, const std::string& where) const;
+  /// The same for those whose help begins with other words than `chosen`.
+  void refuse_others_than(const std::string& chosen, const std::string& where) const;
   /// Empty where the option is not given and has no default.
   std::string text(const char* option) const { return get<std::string>(option); }
   std::vector<std::string> texts(const char* option) const { return get<Args>(option); }
@@ -94,6 +104,7 @@ class Given {
  private:
   po::variables_map values_;
   Args args_;
+  std::map<std::string, Args> scopes_;
 };
 
 /// An option as help, man page and shell completion describe it.

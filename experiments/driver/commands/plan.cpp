@@ -173,8 +173,9 @@ void print_plan(const Outlook& out, const Registry& methods, const DatasetRegist
   for (const auto& [dataset, reason] : out.missing)
     std::cout << fmt::format("{}  {}: {}\n", out_style()(Tone::bad, "missing"), dataset, reason);
   std::cout << fmt::format(
-      "{} cases; {} skips, {} of them because the method declines here; up to {} of memory\n",
-      out.plan.cases.size(), out.plan.skips.size(), out.declined, bytes_text(out.most_memory));
+      "{}; {}, {} of them because the method declines here; up to {} of memory\n",
+      count_text(out.plan.cases.size(), "case"), count_text(out.plan.skips.size(), "skip"),
+      out.declined, bytes_text(out.most_memory));
 }
 
 nlohmann::json plan_json(const Outlook& out, const Registry& methods,

@@ -1,5 +1,6 @@
 // retensor referee: which of two methods is faster where, and whether the comparison is fair.
 #include "experiments/driver/judge/referee.hpp"
+#include "experiments/driver/data/bytes.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -58,8 +59,9 @@ std::string page_of(const Bout& bout, const Labels& labels) {
   auto text = fmt::format("## {} (A) against {} (B)\n\n", bout.a, bout.b);
   if (bout.rounds.empty()) return text + "They have no problem in common.\n\n";
   const auto undecided = bout.rounds.size() - bout.a_faster - bout.b_faster - bout.equal;
-  text += fmt::format("Of {} problems A is faster on {}, B on {}, neither on {}; {} undecided.",
-                      bout.rounds.size(), bout.a_faster, bout.b_faster, bout.equal, undecided);
+  text += fmt::format("Of {} A is faster on {}, B on {}, neither on {}; {} undecided.",
+                      count_text(bout.rounds.size(), "problem"), bout.a_faster, bout.b_faster,
+                      bout.equal, undecided);
   if (bout.mean)
     text += fmt::format(" Geometric mean of the time of B over that of A: {:.3f} [{:.3f}, {:.3f}].",
                         bout.mean->value, bout.mean->ci_low, bout.mean->ci_high);
@@ -135,9 +137,9 @@ int referee_command(const Given& given) {
   const auto list = chosen(all, names);
   if (list.size() < 2)
     throw input_error(
-        "{}: found rows of {} methods of {}, expected two or more; "
+        "{}: found rows of {} of {}, expected two or more; "
         "`retensor run` measures them, --rows names their file",
-        spec.path, list.size(), spec.artifact);
+        spec.path, count_text(list.size(), "method"), spec.artifact);
   if (list.size() * (list.size() - 1) / 2 > kMostBouts)
     throw input_error(
         "{}: {} methods are too many for all pairs; name two: --between A "

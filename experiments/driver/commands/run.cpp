@@ -43,9 +43,10 @@ void keep_dataset(const std::string& name, std::vector<Plan>& plans) {
 /// The clock of the GPU that --lock-clock asks for, while the object lives. Warns where it may not.
 class ClockOf {
  public:
-  explicit ClockOf(int mhz) {
-    if (mhz == 0) return;
-    if (mhz < 0) throw input_error("--lock-clock: found {}, expected MHz, such as 1500", mhz);
+  explicit ClockOf(const Given& given) {
+    if (!given.typed("lock-clock")) return;
+    const int mhz = given.get<int>("lock-clock");
+    if (mhz < 1) throw input_error("--lock-clock: found {}, expected MHz, such as 1500", mhz);
     gpu_.emplace();
     lock_.emplace(*gpu_, static_cast<unsigned>(mhz));
     if (!lock_->refusal().empty())
@@ -76,7 +77,7 @@ int run_command(const Given& given) {
   const auto datasets = given.registry();
   auto plans = plans_of(specs, given, datasets);
   if (const auto name = given.text("dataset"); !name.empty()) keep_dataset(name, plans);
-  const ClockOf clock(given.get<int>("lock-clock"));
+  const ClockOf clock(given);
   std::set<std::string> printed;
   std::size_t not_ok = 0;
   bool stopped = false;

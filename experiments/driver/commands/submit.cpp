@@ -144,6 +144,7 @@ int run_here(const Submission& submission, const std::vector<Task>& tasks,
 int submit_command(const Given& given) {
   const auto launcher = given.text("launcher");
   place_among(std::array{"slurm", "local"}, launcher, "--launcher: found");
+  given.refuse_others_than(launcher, "with --launcher " + launcher);
   StopSignals stop;
   const auto submission = [&] {
     const EndedBySignals planning;
@@ -203,7 +204,7 @@ Interface submit_interface() {
       "retensor submit experiments/pasta/fig4.yaml --with quick --launcher slurm --dry-run", 1};
   Options add;
   add("launcher", word("slurm|local", "slurm"),
-      "slurm: submits a job array and prints its number; local: runs on this machine");
+      "slurm submits a job array and prints its number; local runs on this machine");
   add("partition", word("NAME"), "slurm: the partition (sbatch --partition)");
   add("gres", word("LIST"), "slurm: what each task needs, such as gpu:1 (sbatch --gres)");
   add("time", word("TIME"), "slurm: time limit of a task (sbatch --time)");

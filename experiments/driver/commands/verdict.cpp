@@ -165,7 +165,7 @@ void print_rules(const json& verdicts, const std::vector<Calibration>& calibrati
   const auto undecided = count([](const json& v) { return v["times_count"] == false; });
   if (widened > 0)
     std::cout << fmt::format(
-        "{} intervals include the variation between launches on their machine\n", widened);
+        "intervals that include the variation between launches on their machine: {}\n", widened);
   if (undecided > 0)
     std::cout << fmt::format(
         "{} stay undecided, since no difference between times counts on their machine\n",

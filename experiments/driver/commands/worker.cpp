@@ -9,7 +9,8 @@ namespace retensor::driver {
 namespace {
 
 int worker_command(const Given& given) {
-  const WorkerSetup setup{given.locations(), given.get<Count>("memory")};
+  const WorkerSetup setup{given.locations(), given.get<Count>("memory"),
+                          dtype_from_name(given.text("paths-in"))};
   if (const auto launch = given.text("launch"); !launch.empty()) return launch_main(launch);
   const auto request = given.text("profiled");
   return request.empty() ? worker_main(setup, kWorkerSocket) : profiled_main(setup, request);
@@ -20,6 +21,7 @@ int worker_command(const Given& given) {
 Interface worker_interface() {
   Options add;
   add("memory", number<Count>("arg", 0), "limit of private writable memory in bytes");
+  add("paths-in", word("f32|f64", "f32"), "type of the values of files that are named by paths");
   add("profiled", word("FILE"), "run the case in FILE once for a profiler");
   add("launch", word("JSON"), "become the executable that a worker measures");
   add.locations();

@@ -19,6 +19,10 @@ std::string bytes_text(Count bytes) {
   return fmt::format("{:.1f} {}", scaled, kUnits[unit]);
 }
 
+std::string count_text(Count count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 Count bytes_from(const std::string& text) {
   static const std::map<std::string_view, Count> kFactors = {
       {"", 1}, {"KiB", Count{1} << 10}, {"MiB", Count{1} << 20}, {"GiB", Count{1} << 30}};

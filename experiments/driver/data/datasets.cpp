@@ -297,8 +297,9 @@ Dataset matmul_dataset(const std::string& name, const std::array<std::uint64_t, 
   return d;
 }
 
-Dataset path_dataset(const std::string& path) {
+Dataset path_dataset(const std::string& path, DType type) {
   Dataset d;
+  d.type = type;
   d.name = path;
   d.kind = "file";
   d.form = "tensor";
@@ -368,7 +369,7 @@ const Dataset& DatasetRegistry::find(const std::string& name) const {
   if (const auto at = aliases_.find(name); at != aliases_.end()) return datasets_.at(at->second);
   if (const auto sizes = matmul_sizes(name)) return datasets_[name] = matmul_dataset(name, *sizes);
   std::error_code error;
-  if (fs::is_regular_file(name, error)) return datasets_[name] = path_dataset(name);
+  if (fs::is_regular_file(name, error)) return datasets_[name] = path_dataset(name, path_type_);
   auto words = names();
   for (const auto& alias : names_of(aliases_)) words.push_back(alias);
   const auto meant = suggestion(name, words);
@@ -398,7 +399,9 @@ const Dataset& DatasetRegistry::with_facts(const std::string& name) const {
     d.dims = facts.dims;
     d.nnz = facts.nnz;
   } else {
-    const auto tensor = read_tensor(d.file);
+    ReadOptions options;
+    options.dtype = d.type;
+    const auto tensor = read_tensor(d.file, options);
     d.dims = tensor.dims;
     d.nnz = tensor.nnz();
   }

@@ -61,12 +61,13 @@ class Checksums {
   std::vector<Checksum> expected(const FetchSource& source, const std::string& url) const;
   /// Throws InputError naming every record when the file agrees with none of those expected.
   void check(const FetchSource& source, const std::string& url, const std::string& path) const;
-  /// Adds what the file is to one's own records, in place of an earlier one; save() keeps them.
+  /// Adds what the file is to one's own records, in place of an earlier one. Like forget() it
+  /// writes the file, with what other processes have recorded meanwhile. Throws SystemError.
   void record(const std::string& url, const std::string& path);
-  void forget(const std::string& url);
-  void save() const;
+  void forget(const std::vector<std::string>& urls);
 
  private:
+  void replace(const std::vector<std::string>& urls, const std::vector<Checksum>& by);
   std::string own_file_;
   std::vector<Checksum> own_, others_;
 };
@@ -84,6 +85,7 @@ struct Dataset {
   Count nnz = 0;
   std::string sha256;        ///< of the tensor's content, empty where not known
   std::string file;          ///< absolute path; beside a recipe its input
+  DType type = DType::f32;   ///< in which values are read from a file that is no .tnsb
   std::string recipe;        ///< recipe or generator name, empty for files and private sets
   bool needs_input = false;  ///< the recipe reads a file or folder that is the user's or fetched
   IndexBase index_base = IndexBase::one;  ///< of the fetched or given .tns
@@ -124,6 +126,10 @@ class DatasetRegistry {
   static DatasetRegistry parse(std::string_view text, const std::string& path,
                                const std::string& recipes = default_recipes());
 
+  /// From now on the values of files that are named by their paths are read in this type: those of
+  /// other data sets stay in single precision.
+  void read_paths_in(DType type) { path_type_ = type; }
+
   /// What a copy of a tensor of this size, or a file derived from its values, has to say: the terms
   /// of the data set with these mode lengths, in any order, that may not be passed on; else empty.
   std::string restriction(const Dims& dims, Count nnz) const;
@@ -141,8 +147,9 @@ class DatasetRegistry {
 
   /// Tensor from cache_dir (checksum verified), else from a file <name>.tnsb, .tns or .mtx (also
   /// .gz, .zst) that was put into cache_dir, else from file, recipe or generator, then cached;
-  /// values in single precision. With `input` set it is made anew. Throws InputError when dims, nnz
-  /// or checksum disagree with the registry, or when there is nothing to obtain it from.
+  /// values in single precision, or as read_paths_in() says. With `input` set it is made anew.
+  /// Throws InputError when dims, nnz or checksum disagree with the registry, or when there is
+  /// nothing to obtain it from.
   std::shared_ptr<const Coo> obtain(const Dataset& d, const std::string& cache_dir) const;
   /// What the cached tensor's header states; makes it where there is none or a damaged one.
   CacheFacts cached_facts(const Dataset& d, const std::string& cache_dir) const;
@@ -167,6 +174,7 @@ class DatasetRegistry {
 
   std::string folder_;   ///< of the registry
   std::string recipes_;  ///< their folder
+  DType path_type_ = DType::f32;
   std::map<std::string, std::string> aliases_;
   mutable std::map<std::string, Dataset> datasets_;
 };

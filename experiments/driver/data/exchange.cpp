@@ -16,6 +16,7 @@
 #include "common/io/read.hpp"
 #include "common/io/tns.hpp"
 #include "common/tensor/operations.hpp"
+#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/process.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
 
@@ -95,9 +96,9 @@ std::vector<Coo> slices_of(const Coo& tensor) {
 void write_stack(const std::string& path, const Coo& tensor) {
   if (tensor.order() != kStackOrder)
     throw input_error(
-        "{}: {} modes; Matrix Market holds a matrix, or a folder of them "
+        "{}: {}; Matrix Market holds a matrix, or a folder of them "
         "the slices of a tensor with 3 modes",
-        path, tensor.order());
+        path, count_text(static_cast<Count>(tensor.order()), "mode"));
   const fs::path part = path + ".part";
   fs::remove_all(part);
   fs::create_directories(part);
@@ -163,8 +164,9 @@ const std::vector<ExchangeFormat>& exchange_formats() {
       {"tnsb", {".tnsb"}, "from zero", write_alone<write_cache>},
       {"mtx",
        {".mtx"},
-       "from one; three modes become a folder of matrices, the last mode's slices",
-       write_matrices},
+       "from one",
+       write_matrices,
+       "; a folder of matrices, the last mode's slices"},
       {"smtx", {".smtx"}, "columns from zero; values are not kept", write_alone<write_smtx>},
       {"npz", {".npz"}, "from zero", write_by_exchange},
       {"hdf5", {".h5", ".hdf5"}, "from zero", write_by_exchange},
@@ -218,7 +220,7 @@ std::string difference(const Coo& written, const Coo& back, bool pattern) {
     return fmt::format("mode lengths {} instead of {}", joined(back.dims, " x "),
                        joined(written.dims, " x "));
   if (written.nnz() != back.nnz())
-    return fmt::format("{} nonzeros instead of {}", back.nnz(), written.nnz());
+    return fmt::format("{} instead of {}", count_text(back.nnz(), "nonzero"), written.nnz());
   return first_difference(sorted(written), sorted(back), pattern);
 }
 

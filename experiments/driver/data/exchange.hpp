@@ -15,6 +15,9 @@ struct ExchangeFormat {
   std::vector<std::string> endings;  ///< files of these names have it where no format is asked for
   std::string indices;               ///< where they count from, and what the format leaves out
   void (*write)(const std::string& path, const Coo& tensor, const std::string& recipes);
+  std::string of_three_modes = "";  ///< what follows `indices` for a tensor of order 3 alone
+
+  std::string indices_of(int order) const { return indices + (order == 3 ? of_three_modes : ""); }
 };
 const std::vector<ExchangeFormat>& exchange_formats();
 

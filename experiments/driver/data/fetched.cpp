@@ -1,8 +1,15 @@
+#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/datasets.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <optional>
@@ -73,6 +80,42 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump();
 }
 
+/// The file of one's own records.
+std::string text_of(const std::vector<Checksum>& records) {
+  std::string text =
+      "# What was fetched here first, by address; from then on a file has to agree. Lines of it "
+      "may\n"
+      "# be contributed to datasets/checksums.yaml, `by` with your name.\nschema: 1\nchecksums:";
+  text += records.empty() ? " []\n" : "\n";
+  for (const auto& c : records)
+    text += fmt::format("  - {{url: {}, sha256: {}, bytes: {}, by: {}}}\n", quoted(c.url),
+                        quoted(c.sha256), c.bytes, quoted(c.by));
+  return text;
+}
+
+/// A folder that no other process, nor another thread of this one, holds as well. It is the folder
+/// that is locked: the file in it is replaced by renaming, which a lock of its own would not
+/// survive.
+class LockedFolder {
+ public:
+  explicit LockedFolder(const std::string& path)
+      : fd_(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (fd_ < 0) fail(path);
+    while (flock(fd_, LOCK_EX) != 0)
+      if (errno != EINTR) fail(path);
+  }
+  ~LockedFolder() { close(fd_); }
+  LockedFolder(const LockedFolder&) = delete;
+  LockedFolder& operator=(const LockedFolder&) = delete;
+
+ private:
+  [[noreturn]] static void fail(const std::string& path) {
+    throw system_error("{}: the folder can't be locked: {}", path, std::strerror(errno));
+  }
+
+  int fd_;
+};
+
 }  // namespace
 
 std::string fetched_path(const FetchSource& source) {
@@ -124,7 +167,8 @@ void Checksums::check(const FetchSource& source, const std::string& url,
   const auto right_length = std::ranges::any_of(
       records, [&](const Checksum& c) { return c.bytes == 0 || c.bytes == bytes; });
   if (!right_length)
-    throw input_error("{}: found {} bytes, expected {}", path, bytes, records.front().bytes);
+    throw input_error("{}: found {}, expected {}", path,
+                      count_text(static_cast<Count>(bytes), "byte"), records.front().bytes);
   const auto found = sha256_file(path);
   std::string known;
   for (const auto& record : records) {
@@ -136,27 +180,23 @@ void Checksums::check(const FetchSource& source, const std::string& url,
 }
 
 void Checksums::record(const std::string& url, const std::string& path) {
-  forget(url);
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  own_.push_back({url, sha256_file(path), static_cast<std::int64_t>(fs::file_size(path)),
-                  fmt::format("the first fetch here, {:%Y-%m-%d}", fmt::gmtime(now)), own_file_});
+  replace({url}, {{url, sha256_file(path), static_cast<std::int64_t>(fs::file_size(path)),
+                   fmt::format("the first fetch here, {:%Y-%m-%d}", fmt::gmtime(now)), own_file_}});
 }
 
-void Checksums::forget(const std::string& url) {
-  std::erase_if(own_, [&](const Checksum& c) { return c.url == url; });
+void Checksums::forget(const std::vector<std::string>& urls) {
+  replace(urls, {});
 }
 
-void Checksums::save() const {
-  std::string text =
-      "# What was fetched here first, by address; from then on a file has to agree. Lines of it "
-      "may\n"
-      "# be contributed to datasets/checksums.yaml, `by` with your name.\nschema: 1\nchecksums:";
-  text += own_.empty() ? " []\n" : "\n";
-  for (const auto& c : own_)
-    text += fmt::format("  - {{url: {}, sha256: {}, bytes: {}, by: {}}}\n", quoted(c.url),
-                        quoted(c.sha256), c.bytes, quoted(c.by));
-  fs::create_directories(fs::path(own_file_).parent_path());
-  write_file(own_file_, text);
+void Checksums::replace(const std::vector<std::string>& urls, const std::vector<Checksum>& by) {
+  const auto folder = fs::path(own_file_).parent_path();
+  fs::create_directories(folder);
+  const LockedFolder lock(folder.string());
+  own_ = read_checksums(own_file_);
+  std::erase_if(own_, [&](const Checksum& c) { return std::ranges::count(urls, c.url) > 0; });
+  own_.insert(own_.end(), by.begin(), by.end());
+  write_file(own_file_, text_of(own_));
 }
 
 }  // namespace retensor::driver

@@ -14,6 +14,7 @@
 #include "common/core/message.hpp"
 #include "common/io/cache.hpp"
 #include "common/io/read.hpp"
+#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/datasets.hpp"
 #include "experiments/driver/data/process.hpp"
 #include "experiments/driver/yaml/yaml_tree.hpp"
@@ -79,9 +80,12 @@ std::string how_to_give(const Dataset& d) {
   const auto by_hand = fmt::format("retensor dataset make {} --input PATH", d.name);
   if (d.fetch.url.empty())
     return fmt::format("needs your copy: {} (source: {})", by_hand, d.source);
-  return fmt::format("not fetched: retensor dataset fetch {}{}{}", d.name,
-                     d.fetch.bytes == 0 ? "" : fmt::format(" ({} bytes)", d.fetch.bytes),
-                     d.needs_input ? ", or with your copy: " + by_hand : "");
+  return fmt::format(
+      "not fetched: retensor dataset fetch {}{}{}", d.name,
+      d.fetch.bytes == 0
+          ? ""
+          : fmt::format(" ({})", count_text(static_cast<Count>(d.fetch.bytes), "byte")),
+      d.needs_input ? ", or with your copy: " + by_hand : "");
 }
 
 Coo run_recipe(const std::string& path, const std::string& input, const Dataset& d,
@@ -159,6 +163,7 @@ Coo read_file(const Dataset& d, const std::string& path) {
   const bool published = are_published(d.dims);
   if (published && !d.any_mode_order) options.dims = d.dims;
   options.index_base = d.index_base;
+  options.dtype = d.type;
   if (published && !d.dims.empty()) options.max_unpacked_bytes = unpacked_limit(d);
   auto tensor = read_tensor(path, options);
   if (d.any_mode_order) order_modes(tensor, d.dims);
@@ -203,8 +208,8 @@ void check_against_registry(const Dataset& d, const Coo& tensor) {
                       dims_text(tensor.dims), dims_text(d.dims));
   const bool counted = known && (d.nnz > 0 || are_published(d.dims));
   if (counted && tensor.nnz() != d.nnz)
-    throw input_error("data set {}: found {} nonzeros, the registry states {}", d.name,
-                      tensor.nnz(), d.nnz);
+    throw input_error("data set {}: found {}, the registry states {}", d.name,
+                      count_text(tensor.nnz(), "nonzero"), d.nnz);
   if (d.sha256.empty()) return;
   if (const auto found = content_sha256(tensor); found != d.sha256)
     throw input_error("data set {}: found checksum {}, the registry states {}", d.name, found,
@@ -253,6 +258,7 @@ DatasetRegistry::Origin DatasetRegistry::origin_of(const Dataset& d,
     std::error_code error;
     if (!fs::is_regular_file(origin.file, error)) origin.obstacle = origin.file + ": no such file";
     origin.identity = file_identity(origin.file);
+    if (d.type != DType::f32) origin.identity["type"] = name(d.type);
   } else if (generators().contains(d.recipe)) {
     origin.generator = d.recipe;
     origin.identity = {{"generator", d.recipe}, {"params", d.recipe_params}};
@@ -304,10 +310,7 @@ void DatasetRegistry::check_fetched(const Dataset& d, const std::string& cache_d
 void DatasetRegistry::record_fetched(const Dataset& d, const std::string& cache_dir) const {
   auto known = checksums(cache_dir);
   for (const auto& file : fetched(d, cache_dir))
-    if (known.expected(d.fetch, file.url).empty()) {
-      known.record(file.url, file.path);
-      known.save();
-    }
+    if (known.expected(d.fetch, file.url).empty()) known.record(file.url, file.path);
 }
 
 std::string DatasetRegistry::obstacle(const Dataset& d, const std::string& cache_dir) const {

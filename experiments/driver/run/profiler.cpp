@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "common/core/error.hpp"
+#include "common/core/text.hpp"
 #include "common/io/files.hpp"
 #include "experiments/driver/run/child_process.hpp"
 #include "experiments/driver/run/ncu_table.hpp"
@@ -134,7 +135,9 @@ json Profiler::measure(const Case& c, milliseconds limit) {
               {"limit", std::chrono::ceil<std::chrono::seconds>(limit).count()}};
   ChildProcess ncu(ncu_, command(c, scratch.path()));
   const auto succeeded = wait_for(ncu, limit, stop_);
-  if (!succeeded) return no_profile(fmt::format("no profile within {} ms", limit.count()));
+  if (!succeeded)
+    return no_profile(fmt::format("no profile within {}",
+                                  duration_text(std::chrono::duration<double>(limit).count())));
   const auto log = text_in(scratch.path() / "log");
   const auto launches = parse_ncu_csv(log);
   const auto errors = errors_in(log);

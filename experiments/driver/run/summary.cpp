@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/run/labels.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/table.hpp"
@@ -101,9 +102,16 @@ json summary_of(const Plan& plan, const SweepResult& result) {
            (!b["over_fastest"].is_number() || a["over_fastest"] < b["over_fastest"]);
   });
   const auto ok = std::ranges::count_if(rows, [](const Row& row) { return row.ok(); });
-  return {
-      {"artifact", plan.artifact}, {"file", result.path}, {"rows", rows.size()},        {"ok", ok},
-      {"stored", result.stored},   {"methods", methods},  {"not_ok", failures_of(rows)}};
+  const auto beyond =
+      std::ranges::count_if(plan.skips, [](const Skip& skip) { return skip.memory > 0; });
+  return {{"skipped", {{"cases", plan.skips.size()}, {"memory", beyond}}},
+          {"artifact", plan.artifact},
+          {"file", result.path},
+          {"rows", rows.size()},
+          {"ok", ok},
+          {"stored", result.stored},
+          {"methods", methods},
+          {"not_ok", failures_of(rows)}};
 }
 
 std::string summary_text(const json& summary) {
@@ -120,6 +128,11 @@ std::string summary_text(const json& summary) {
   auto text = fmt::format("{}: {} of {} rows ok, {} of them measured earlier\n",
                           text_of(summary, "artifact"), summary["ok"].dump(),
                           summary["rows"].dump(), summary["stored"].dump());
+  if (const auto cases = summary["skipped"]["cases"].get<Count>(); cases > 0)
+    text += fmt::format(
+        "{} skipped, {} of them because of the memory that the spec allows; `retensor plan` gives "
+        "each reason\n",
+        count_text(cases, "case"), summary["skipped"]["memory"].dump());
   if (!rows.empty())
     text += table_text({"method", "ok", "fastest", "time / fastest", "widest spread"}, rows, style);
   for (const auto& f : summary["not_ok"])

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "common/core/rng.hpp"
+#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/facts.hpp"
 #include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/run/profiler.hpp"
@@ -157,8 +158,8 @@ class Sweep {
     result_.path = results_file(options_.out, machine_, plan_.artifact);
     store_.emplace(result_.path);
     if (store_->repaired() > 0)
-      progress_.note(fmt::format("{}: cut off a torn last line of {} bytes", result_.path,
-                                 store_->repaired()));
+      progress_.note(fmt::format("{}: cut off a torn last line of {}", result_.path,
+                                 count_text(store_->repaired(), "byte")));
     try {
       for (const auto& [dataset, cases] : by_dataset())
         if (!stopped()) run_dataset(dataset, cases);
@@ -185,7 +186,9 @@ class Sweep {
   }
 
   static WorkerSetup setup(const Plan& plan, const SweepOptions& options) {
-    return {options.at, plan.measure.memory};
+    const bool in_double = std::ranges::any_of(
+        plan.cases, [](const Case& c) { return c.problem.dtype == DType::f64; });
+    return {options.at, plan.measure.memory, in_double ? DType::f64 : DType::f32};
   }
 
   bool stopped() {

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "common/core/message.hpp"
+#include "common/core/text.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/run/child_process.hpp"
 #include "experiments/driver/run/results.hpp"
@@ -29,10 +30,6 @@ using Clock = std::chrono::steady_clock;
 constexpr milliseconds kDeathLimit{10000};
 /// For a signal that killed the worker to reach this process too.
 constexpr milliseconds kOwnSignalLimit{500};
-
-std::string in_seconds(milliseconds t) {
-  return fmt::format("{:g} s", static_cast<double>(t.count()) / 1000);
-}
 
 }  // namespace
 
@@ -85,7 +82,8 @@ std::vector<std::string> worker_command_line(const WorkerSetup& setup) {
           "--registry", setup.at.registry,
           "--recipes",  setup.at.recipes,
           "--cache",    setup.at.cache,
-          "--memory",   std::to_string(setup.memory_limit)};
+          "--memory",   std::to_string(setup.memory_limit),
+          "--paths-in", std::string(name(setup.paths_in))};
 }
 
 Worker::Worker(WorkerSetup setup, StopSignals& stop) : setup_(std::move(setup)), stop_(stop) {}
@@ -120,7 +118,9 @@ json Worker::wait_for_answer(milliseconds limit) {
     const auto spent = std::chrono::duration_cast<milliseconds>(Clock::now() - start);
     if (spent >= limit) {
       restart();
-      return ended(Status::timeout, fmt::format("no result within {}", in_seconds(limit)));
+      return ended(Status::timeout,
+                   fmt::format("no result within {}",
+                               duration_text(std::chrono::duration<double>(limit).count())));
     }
     // At most a minute at a time: poll() takes an int.
     const auto wait = std::min(limit - spent, milliseconds{60000});

@@ -34,7 +34,8 @@ inline constexpr int kOomExit = 77;      ///< exit code of a child that ran out 
 
 struct WorkerSetup {
   Locations at;
-  Count memory_limit = 0;  ///< private writable memory of the child in bytes, 0: no limit
+  Count memory_limit = 0;       ///< private writable memory of the child in bytes, 0: no limit
+  DType paths_in = DType::f32;  ///< DatasetRegistry::read_paths_in()
 };
 
 /// What every answer of a worker holds.

@@ -90,6 +90,8 @@ const std::vector<std::string>& profile_names();
 
 /// A file with a spec or a fragment of one. Where it includes others it need not be complete.
 ShapePtr spec_shape();
+/// <paper>/<artifact>, the name of an artifact.
+ShapePtr artifact_shape();
 /// One file by itself: any part of a spec.
 ShapePtr spec_part_shape();
 /// A spec with its includes merged, all there that it needs.

@@ -12,10 +12,6 @@ using namespace shape;
 
 constexpr std::int64_t kMostRuns = 100'000;
 
-ShapePtr artifact_shape() {
-  return pattern("<paper>/<artifact>", "[A-Za-z0-9_-]+/[A-Za-z0-9_-]+");
-}
-
 ShapePtr variant_shape() {
   return list_or_one("variant",
                      either("variant", {pattern("an einsum such as abk,kcd->abcd", ".*->.*"),
@@ -184,6 +180,10 @@ const std::vector<std::string>& figure_kinds() {
 const std::vector<std::string>& profile_names() {
   static const std::vector<std::string> names = {"quick", "device", "full"};
   return names;
+}
+
+ShapePtr artifact_shape() {
+  return shape::pattern("<paper>/<artifact>", "[A-Za-z0-9_-]+/[A-Za-z0-9_-]+");
 }
 
 ShapePtr spec_part_shape() {

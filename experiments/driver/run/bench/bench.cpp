@@ -228,7 +228,9 @@ Bench::Bench(const WorkerSetup& setup)
     : methods_(all_methods()),
       datasets_(DatasetRegistry::load(setup.at.registry, setup.at.recipes)),
       cache_dir_(setup.at.cache),
-      problems_(setup.at.cache) {}
+      problems_(setup.at.cache) {
+  datasets_.read_paths_in(setup.paths_in);
+}
 
 json Bench::answer(const json& request) {
   const auto what = request.at("do").get<std::string>();
