@@ -6,11 +6,18 @@ that its hash is that of the sources of this commit, computed there by the commi
 puts in its place what experiments/driver/run/provenance says of the same sources; of kernels, what
 it says of a build of them. A row with another hash stops the script before anything is written.
 
-Usage: ci/restamp.py --build DIR   (DIR: a build of the commit, with the CUDA backend)
-       ci/restamp.py --check       proves the stamps of the rows that are still there again
+Rows of distributed methods were tied to the MTTKRP of each process alone. Those that were measured
+where the processes exchanged as they do now, by the hash of the sources of their session's commit,
+get the hash of both.
+
+Usage: ci/restamp.py --build DIR    (DIR: a build of the commit, with the CUDA backend)
+       ci/restamp.py --check        proves the stamps of the rows that are still there again
+       ci/restamp.py --distributed  prints the rows that keep theirs, with the reason
 """
 
 import argparse
+import contextlib
+import functools
 import hashlib
 import importlib.util
 import json
@@ -29,9 +36,17 @@ sys.path.insert(0, str(ROOT / "experiments/driver/run"))
 from provenance import kernels, sources  # noqa: E402
 
 
-def checkout(folder):
-    subprocess.run(["git", "-C", str(ROOT), "worktree", "add", "-q", "--detach", folder, COMMIT],
-                   check=True)
+@contextlib.contextmanager
+def checkout(commit=COMMIT):
+    """A folder with the sources of a commit."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "tree"
+        worktree = ["git", "-C", str(ROOT), "worktree"]
+        subprocess.run([*worktree, "add", "-q", "--detach", str(folder), commit], check=True)
+        try:
+            yield folder
+        finally:
+            subprocess.run([*worktree, "remove", "--force", str(folder)], check=True)
 
 
 def old_hashes(root):
@@ -92,6 +107,11 @@ def lines_of(path):
     return [json.loads(text) for text in path.read_text().splitlines()]
 
 
+def text_of(lines):
+    return "".join(json.dumps(line, sort_keys=True, separators=(",", ":"),
+                              ensure_ascii=False) + "\n" for line in lines)
+
+
 def row_files():
     """The result files of the commit that are still there."""
     names = subprocess.run(["git", "-C", str(ROOT), "ls-tree", "-r", "--name-only", COMMIT,
@@ -115,8 +135,7 @@ def restamp(stamps):
                          f"{expected}, that of the sources of {COMMIT[:7]}")
             line.update(stamps.new_of(line["case"]))
             count += 1
-        contents[path] = "".join(json.dumps(line, sort_keys=True, separators=(",", ":"),
-                                            ensure_ascii=False) + "\n" for line in lines)
+        contents[path] = text_of(lines)
         manifest[str(path.relative_to(RESULTS))] = count
     for path, text in contents.items():
         path.write_text(text)
@@ -151,27 +170,68 @@ def check(stamps):
                 yield f"{name}: {place}: has another stamp than the sources of {COMMIT[:7]}"
 
 
+@functools.cache
+def codes_at(commit):
+    with checkout(commit) as folder:
+        return sources.Tree(folder).methods()
+
+
+def distributed_stamp(row, commit, today):
+    """What ties a row to both parts of its code; a text that says why it can't be given that."""
+    then = codes_at(commit)
+    method, inner = row["case"]["method"], then[row["case"]["params"]["mttkrp"]]
+    exchange, now = then[method], today[method]
+    if (exchange.source, exchange.host) != (now.source, now.host):
+        return "its processes exchanged by other code"
+    old, new = {"source_hash": inner.source}, {"source_hash": joined(now.source, inner.source)}
+    if ".cuda" in method:
+        old["host_hash"], new["host_hash"] = inner.host, joined(now.host, inner.host)
+    if not (old.items() <= row.items() or new.items() <= row.items()):
+        return "its stamp is not that of its commit's MTTKRP"
+    return new
+
+
+def restamp_distributed():
+    """The rows that keep their stamps: file, session, key and the reason."""
+    today = sources.Tree(ROOT).methods()
+    for path in sorted(RESULTS.glob("*/*.jsonl")):
+        lines = lines_of(path)
+        git = {line["session"]: line.get("git") for line in lines if line["kind"] == "session"}
+        changed = False
+        for row in lines:
+            if row.get("case", {}).get("foreign", {}).get("kind") != "distributed":
+                continue
+            of = git[row["session"]]
+            stamp = ("no commit has its sources" if of["dirty"]
+                     else distributed_stamp(row, of["commit"], today))
+            if isinstance(stamp, str):
+                yield f"{path.relative_to(RESULTS)}: {row['session']} {row['key'][:12]}: {stamp}"
+            elif not stamp.items() <= row.items():
+                row.update(stamp)
+                changed = True
+        if changed:
+            path.write_text(text_of(lines))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--distributed", action="store_true")
     options = parser.parse_args()
+    if options.distributed:
+        print("\n".join(restamp_distributed()))
+        return 0
     if not options.check and not options.build:
-        parser.error("expected --build or --check")
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "tree"
-        checkout(str(folder))
-        try:
-            stamps = Stamps(folder, options.build)
-            if options.check:
-                problems = list(check(stamps))
-                print("\n".join(problems[:20]) or "every row has the stamp of what it measured")
-                return 1 if problems else 0
-            done = restamp(stamps)
-        finally:
-            subprocess.run(["git", "-C", str(ROOT), "worktree", "remove", "--force", str(folder)],
-                           check=True)
+        parser.error("expected --build, --check or --distributed")
+    with checkout() as folder:
+        stamps = Stamps(folder, options.build)
+        if options.check:
+            problems = list(check(stamps))
+            print("\n".join(problems[:20]) or "every row has the stamp of what it measured")
+            return 1 if problems else 0
+        done = restamp(stamps)
     (RESULTS / "restamped.json").write_text(json.dumps(
         {"commit": COMMIT, "rows": done}, indent=1, sort_keys=True) + "\n")
     print(f"{sum(done.values())} rows of {len(done)} files")

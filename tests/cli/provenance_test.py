@@ -82,6 +82,29 @@ int clock() { return 1; }
 }
 ''',
 }
+# A program that answers the measuring loop for several processes.
+SERVE, GROUP, NCCL = ("experiments/driver/mpi/serve.cpp", "common/communicate/mpi.cpp",
+                      "common/communicate/nccl.cu")
+DISTRIBUTED = {
+    **TREE,
+    SERVE: """
+#include "common/distribute/passes.hpp"
+namespace retensor::mpi {
+void serve() { distribute::passes_over(); }
+}
+""",
+    "experiments/driver/mpi/main.cpp": "int main() { retensor::mpi::serve(); }\n",
+    "common/distribute/passes.hpp": "namespace retensor { void passes_over(); void sweep(); }\n",
+    "common/distribute/passes.cpp": """
+#include "common/distribute/passes.hpp"
+namespace retensor::distribute {
+void passes_over() { exchange(1); }
+void sweep() { exchange(2); }
+}
+""",
+    GROUP: "namespace retensor { class Mpi { void exchange(int n) { send(n); } }; }\n",
+    NCCL: "namespace retensor { class Nccl { void exchange(int n) { send(n); } }; }\n",
+}
 RUN, GPU, FORMAT = "papers/one/run.cpp", "papers/one/run.cu", "common/formats/tiles.cpp"
 
 
@@ -93,17 +116,18 @@ def hashes(root, tree):
     return sources.Tree(root).methods()
 
 
-def changed(tmp_path, tree):
+def changed(tmp_path, tree, of=None):
     """The methods whose sources and whose host code are no longer those of TREE."""
-    before, after = hashes(tmp_path / "a", TREE), hashes(tmp_path / "b", tree)
+    before, after = hashes(tmp_path / "a", of or TREE), hashes(tmp_path / "b", tree)
     ids = [name for name in before if "." in name]
     return ({name for name in ids if before[name].source != after[name].source},
             {name for name in ids if before[name].host != after[name].host})
 
 
-def edited(path, old, new):
-    assert old in TREE[path]
-    return {**TREE, path: TREE[path].replace(old, new)}
+def edited(path, old, new, of=None):
+    tree = of or TREE
+    assert old in tree[path]
+    return {**tree, path: tree[path].replace(old, new)}
 
 
 def renamed(tree, old, new):
@@ -157,6 +181,22 @@ def test_device_code_is_no_part_of_the_host_s(tmp_path, old, new):
     assert changed(tmp_path, edited(GPU, old, new)) == ({"one.cuda"}, set())
 
 
+@pytest.mark.parametrize("path, old, new, methods", [
+    (SERVE, "passes_over();", "passes_over(), wait();", {"distributed.cpu", "distributed.cuda"}),
+    ("common/distribute/passes.cpp", "exchange(1)", "exchange(3)",
+     {"distributed.cpu", "distributed.cuda"}),
+    (GROUP, "send(n)", "send(2 * n)", {"distributed.cpu", "distributed.cuda"}),
+    (NCCL, "send(n)", "send(2 * n)", {"distributed.cuda"}),
+    ("common/distribute/passes.cpp", "exchange(2)", "exchange(3)", set()),
+    ("experiments/driver/mpi/main.cpp", "serve()", "decompose()", set()),
+    (RUN, "kWidth = 4", "kWidth = 8", {"one.cpu"}),
+], ids=["serving", "passes", "processes", "devices", "decomposition", "program", "MTTKRP"])
+def test_how_processes_exchange_is_in_the_hash_of_distributed_methods(tmp_path, path, old, new,
+                                                                      methods):
+    tree = edited(path, old, new, of=DISTRIBUTED)
+    assert changed(tmp_path, tree, of=DISTRIBUTED) == (methods, methods)
+
+
 def test_kernels_are_found_by_what_a_method_reaches(tmp_path):
     found = hashes(tmp_path, TREE)
     assert found["one.cuda"].kernels == {("retensor", "one", "walk")}
@@ -176,7 +216,7 @@ def committed_codes(hashes):
     def source(case):
         own, inner = hashes.get(case["method"]), case["params"].get("mttkrp")
         if not (own := own or hashes.get(case["method"].split(".")[0])):
-            return None  # a program of several processes, which has a hash of its own
+            return None  # of somebody else, or of a tree without the driver
         return (own.source if inner is None else hashlib.sha256(
             (own.source + hashes[inner].source).encode()).hexdigest())
 

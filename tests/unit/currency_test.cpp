@@ -4,11 +4,13 @@
 
 #include <fstream>
 
+#include "common/core/hash.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "tests/unit/temporary_folder.hpp"
 
 using namespace retensor::driver;
 using nlohmann::json;
+using retensor::sha256_hex;
 
 TEST_CASE("a row is current by its declarations, else by kernels and host code together") {
   const RowCode row{"source", "host", "kernels"};
@@ -45,6 +47,26 @@ TEST_CASE("a row of CP-ALS depends on the code of its MTTKRP, on no other") {
   CHECK(
       code_of_case({{"method", "pasta.cpu.coo"}, {"params", {{"update", "atomic"}}}}, "").source ==
       code_of("pasta.cpu.coo", "").source);
+}
+
+TEST_CASE("a row of a distributed method depends on how its processes exchange") {
+  const auto of = [](const char* method, const char* mttkrp, const char* architecture) {
+    const json row_case = {{"method", method},
+                           {"params", {{"mttkrp", mttkrp}, {"ranks", 2}}},
+                           {"foreign", {{"kind", "distributed"}}}};
+    return code_of_case(row_case, architecture);
+  };
+  const auto row = of("distributed.cuda", "pasta.cuda.coo", "90");
+  const auto own = code_of("distributed.cuda", "90"), mttkrp = code_of("pasta.cuda.coo", "90");
+  REQUIRE(own.source.size() == 64);
+  CHECK(row.source == sha256_hex(own.source + mttkrp.source));
+  CHECK(row.host == sha256_hex(own.host + mttkrp.host));
+  CHECK(row.kernels == mttkrp.kernels);
+  CHECK(compare_code(mttkrp, row) == Currency::stale);
+  CHECK(of("distributed.cuda", "pasta.cuda.hicoo", "90").host != row.host);
+  CHECK(code_of("distributed.cpu", "").source != own.source);
+  CHECK(of("distributed.cpu", "pasta.cpu.coo", "").source !=
+        of("distributed.cpu", "flycoo.cpu", "").source);
 }
 
 TEST_CASE("a confirmation makes the rows that it names current, for the code that it names") {

@@ -40,15 +40,14 @@ RowCode code_of(std::string_view method, std::string_view architecture) {
 }
 
 RowCode code_of_case(const json& row_case, std::string_view architecture) {
-  // Of a distributed method what its processes run; how they exchange is in no hash.
-  if (row_case.contains("foreign"))
-    return code_of(text_of(row_case["params"], "mttkrp"), architecture);
   auto code = code_of(text_of(row_case, "method"), architecture);
   const auto params = row_case.find("params");
   if (params == row_case.end() || !params->contains("mttkrp")) return code;
   const auto inner = code_of(text_of(*params, "mttkrp"), architecture);
+  // The processes of a distributed method launch the kernels of their MTTKRP alone.
+  const bool distributed = row_case.contains("foreign");
   return {joined_hash(code.source, inner.source), joined_hash(code.host, inner.host),
-          joined_hash(code.kernels, inner.kernels)};
+          distributed ? inner.kernels : joined_hash(code.kernels, inner.kernels)};
 }
 
 RowCode stated_code(const json& line) {

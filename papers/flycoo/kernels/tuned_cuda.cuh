@@ -48,9 +48,6 @@ struct WideField {
   }
 };
 
-/// Words of a record that registers hold: as loads from anywhere they would cost as much as rows.
-inline constexpr unsigned kRegisterWords = 4;
-
 /// The pass over one mode: sums of type T, factors whose elements are of type G. Rows of `factor`,
 /// `out`, `head` and `tail` are `stride` elements apart, whole vectors of columns. Without
 /// remapping walk, leave, target and next_copy are null.

@@ -26,6 +26,9 @@ inline constexpr unsigned kMostThreads = 1024;
 inline constexpr unsigned kRegisters = 64;
 inline constexpr Count kKibi = 1024;
 
+/// Words of a record that registers hold: as loads from anywhere they would cost as much as rows.
+inline constexpr unsigned kRegisterWords = 4;
+
 /// Bytes of shared memory in which the groups of `lanes` walkers leave the first and the last row
 /// of their stretches: two rows of `sums` bytes a lane, and their indices.
 inline constexpr Count bytes_of_ends(unsigned walkers, unsigned lanes, Count sums) {

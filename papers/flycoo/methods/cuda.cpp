@@ -7,6 +7,8 @@
 
 #include "common/device/device.hpp"
 #include "common/numeric/rounding.hpp"
+#include "papers/flycoo/format/halves.hpp"
+#include "papers/flycoo/format/tiles.hpp"
 #include "papers/flycoo/kernels/prepare_cuda.hpp"
 #include "papers/flycoo/kernels/tuned_cuda.hpp"
 #include "papers/flycoo/methods/methods.hpp"
@@ -50,6 +52,44 @@ Support supports_params(const Problem& problem, const Params& params) {
   const device::Limits limits = device::facts();
   return supports_block(tuned::block_of(problem, params, kVariant, limits),
                         kVariant == Variant::remapped, limits);
+}
+
+bool all_of_length_1(const Dims& dims) {
+  return std::ranges::all_of(dims, [](auto d) { return d == 1; });
+}
+
+/// Values are taken from the words behind one of indices.
+Support supports_lengths(const Problem& problem, const Params&) {
+  if (!all_of_length_1(problem.x().dims)) return Support::yes();
+  return Support::no("supports only tensors with a mode longer than 1: records need indices");
+}
+
+/// A record that registers do not hold is read in shared memory, where none but the tile's lie, by
+/// fields of two words. Behind whole words of indices a mode of length 1 has its field in the
+/// value.
+Support supports_fields(const Problem& problem, const Params&) {
+  const auto layout = tiled_layout(problem.x().dims, problem.dtype());
+  if (layout.words <= static_cast<int>(tuned::kRegisterWords)) return Support::yes();
+  for (int m = 0; m < layout.order; ++m)
+    if (layout.index[m].word + 1 >= layout.words)
+      return Support::no(
+          fmt::format("found mode {} of length 1 behind indices of whole words, expected one that "
+                      "a record of {} words has bits of",
+                      m + 1, layout.words));
+  return Support::yes();
+}
+
+/// Of the modes of a half the tuples' records are made.
+Support supports_halves(const Problem& problem, const Params&) {
+  const auto& dims = problem.x().dims;
+  if (dims.size() < 4)
+    return Support::no("supports only orders from 4 on, whose modes have two halves");
+  const auto first = first_half(dims, problem.nonzeros());
+  Dims half[2];
+  for (int m = 0; m < static_cast<int>(dims.size()); ++m)
+    half[std::ranges::binary_search(first, m) ? 0 : 1].push_back(dims[static_cast<std::size_t>(m)]);
+  if (!all_of_length_1(half[0]) && !all_of_length_1(half[1])) return Support::yes();
+  return Support::no("supports only halves with a mode longer than 1: records need indices");
 }
 
 Support supports_wide(const Problem& problem, const Params&) {
@@ -131,7 +171,8 @@ MethodSpec make_flycoo_cuda_tuned() {
       .id = "flycoo.cuda.tuned",
       .summary =
           "MTTKRP over all modes with remapping from tile to tile in shared memory, no atomics",
-      .conditions = {supports_positions, supports_params<Variant::remapped>},
+      .conditions = {supports_positions, supports_lengths, supports_fields,
+                     supports_params<Variant::remapped>},
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned<true>),
       .params = block_params().with({senders_param(), prepare_param()}),
       .form = own_form(),
@@ -143,7 +184,7 @@ MethodSpec make_flycoo_cuda_copies() {
       .id = "flycoo.cuda.copies",
       .summary =
           "the kernel of flycoo.cuda.tuned on a copy of the tensor per mode, without remapping",
-      .conditions = {supports_positions, supports_params<Variant::copies>},
+      .conditions = {supports_positions, supports_lengths, supports_params<Variant::copies>},
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned<false>),
       .params = block_params().with({prepare_param()}),
       .form = own_form(),
@@ -156,7 +197,8 @@ MethodSpec make_flycoo_cuda_wide() {
       .id = "flycoo.cuda.wide",
       .summary = "the kernel of flycoo.cuda.copies with eight columns per lane, factor rows "
                  "gathered in 32 or 16 bits",
-      .conditions = {supports_positions, supports_wide, supports_params<Variant::wide>},
+      .conditions = {supports_positions, supports_lengths, supports_wide,
+                     supports_params<Variant::wide>},
       .precision = precision_of_wide,
       .prepare = RETENSOR_DEVICE_PART(prepare_wide_cuda),
       .params = block_params().with(
@@ -169,10 +211,6 @@ MethodSpec make_flycoo_cuda_wide() {
 }
 
 MethodSpec make_flycoo_cuda_memoised() {
-  const auto has_halves = [](const Problem& problem, const Params&) {
-    if (problem.x().order() >= 4) return Support::yes();
-    return Support::no("supports only orders from 4 on, whose modes have two halves");
-  };
   const auto has_type = [](const Problem& problem, const Params& params) {
     if (params.word("gather") == "f32" || problem.dtype() == DType::f32) return Support::yes();
     return Support::no("gather: supports 16 bits only in single precision (f32)");
@@ -185,7 +223,7 @@ MethodSpec make_flycoo_cuda_memoised() {
       .id = "flycoo.cuda.memoised",
       .summary = "the kernel of flycoo.cuda.copies on partial products of two halves of the modes, "
                  "from order 4 on",
-      .conditions = {supports_positions, has_halves, has_type},
+      .conditions = {supports_positions, supports_halves, has_type},
       .precision = precision_of_wide,
       .prepare = RETENSOR_DEVICE_PART(prepare_memoised_cuda),
       .params = {gather},

@@ -38,9 +38,19 @@ double largest_below_one(const Matrix& factor) {
   return largest > 0 ? std::min(1.0, largest) : 1;
 }
 
-}  // namespace
+/// The same of the factor C, which is multiplied first: that of a slice's columns, as roles_of and
+/// Grid have them.
+double largest_in_c(const Problem& problem) {
+  auto tiled = longest_first(problem.x().dims);
+  if (tiled.size() < kTiledModes) return 1;
+  tiled.resize(kTiledModes);
+  std::ranges::sort(tiled);
+  const int column = tiled[2] == problem.mode() ? tiled[1] : tiled[2];
+  return largest_below_one(problem.dense()[static_cast<std::size_t>(column)]);
+}
 
-reference::Precision precision_of(const Problem& problem, const Params& params) {
+/// What is lost where operands underflow, their sums left out.
+reference::Precision precision_of_operands(const Problem& problem, const Params& params) {
   const Arithmetic arithmetic = arithmetic_of(params);
   const ValueType values = format_options(problem, params).values;
   // Four operands are rounded: a value, a row of C, their sum, a row of B. Tensor cores cut off
@@ -59,6 +69,28 @@ reference::Precision precision_of(const Problem& problem, const Params& params) 
   return p;
 }
 
+}  // namespace
+
+double least_of_factors(const Problem& problem) {
+  double least = 1;
+  const auto& factors = problem.dense();
+  for (std::size_t m = 0; m < factors.size(); ++m)
+    if (static_cast<int>(m) != problem.mode())
+      least = std::min(least, largest_below_one(factors[m]));
+  return least;
+}
+
+reference::Precision precision_of(const Problem& problem, const Params& params) {
+  auto p = precision_of_operands(problem, params);
+  const Arithmetic arithmetic = arithmetic_of(params);
+  // A sum that underflows loses as much whatever the row of C was, which the check counts among
+  // what makes less of a loss; so does a product of rows of B and C. Types with the range of single
+  // precision lose nothing there.
+  if (arithmetic == Arithmetic::fp16 || arithmetic == Arithmetic::split_fp16)
+    p.underflow /= largest_in_c(problem);
+  return p;
+}
+
 bool half_result(const Params& params) {
   return params.word("result") == "f16";
 }
@@ -72,7 +104,7 @@ reference::Precision precision_of_halves(const Problem& problem, const Params& p
   // product's last one is that of the operand: with n fragments along an edge 2 n - 1 more. A
   // hundredth covers the products of roundings.
   const auto edge = static_cast<int>(params.integer("edge"));
-  auto p = precision_of(problem, params);
+  auto p = precision_of_operands(problem, params);
   p.operand_eps *= 1.01;
   p.roundings += 2 * std::max(1, edge / static_cast<int>(kFragmentEdge)) - 1;
   if (half_result(params)) {

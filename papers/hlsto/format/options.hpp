@@ -10,6 +10,9 @@ namespace retensor::hlsto {
 
 Options format_options(const Problem& problem, const Params& params);
 Arithmetic arithmetic_of(const Params& params);
+/// The largest magnitude of a factor, at most 1, of the factor where that is least; the output's is
+/// left out.
+double least_of_factors(const Problem& problem);
 /// What checks assume of two chained products on values as they are stored.
 reference::Precision precision_of(const Problem& problem, const Params& params);
 /// The same where the products are sums in half precision.

@@ -59,7 +59,8 @@ Support supports_fibers(const Problem& problem, const Params& params) {
 }
 
 /// A value and a row of the leaves' factor are rounded, and in a chain the sum of a fiber and a row
-/// of the other factor. Split ones leave remainders of these, and products of second halves. Tensor
+/// of the other factor; where that sum underflows, the leaves' row does not make less of what is
+/// lost. Split ones leave remainders of these, and products of second halves. Tensor
 /// cores cut off sums instead of rounding them.
 reference::Precision precision_of_fibers(const Problem& problem, const Params& params) {
   const std::string& precision = params.word("precision");
@@ -68,7 +69,7 @@ reference::Precision precision_of_fibers(const Problem& problem, const Params& p
   return {.operand_eps = split ? kUnitRoundoffFp16 * kUnitRoundoffFp16 : kUnitRoundoffFp16,
           .roundings = (split ? 3 : 2) + (chain ? (split ? 3 : 2) : 0),
           .accumulate_eps = 2 * kUnitRoundoffF32,
-          .underflow = kUnderflowFp16};
+          .underflow = kUnderflowFp16 / (chain ? least_of_factors(problem) : 1)};
 }
 
 /// Those of a run of Algorithm 1.

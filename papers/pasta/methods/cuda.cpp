@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "papers/pasta/format/packed.hpp"
 #include "papers/pasta/kernels/prepare_cuda.hpp"
 #include "papers/pasta/methods/methods.hpp"
 
@@ -65,6 +66,24 @@ MethodSpec make_coo_cuda_tuned() {
   });
 }
 
+namespace {
+
+/// What packs a mode of length 1 behind whole words of indices writes the values' first words back
+/// as they are. With values of two words those belong to other threads.
+Support supports_streamed(const Problem& problem, const Params&) {
+  const PackedLayout layout(problem.x().dims);
+  if (problem.dtype() != DType::f64) return Support::yes();
+  for (int m = 0; m < layout.order; ++m)
+    if (layout.mode[m].width == 0 && layout.mode[m].word >= layout.words)
+      return Support::no(
+          fmt::format("found mode {} of length 1 behind indices of whole words ({} bits), which "
+                      "can't be packed beside values in double precision",
+                      m + 1, 32 * layout.words));
+  return Support::yes();
+}
+
+}  // namespace
+
 MethodSpec make_coo_cuda_streamed() {
   return {
       .id = "pasta.cuda.streamed",
@@ -72,7 +91,7 @@ MethodSpec make_coo_cuda_streamed() {
           "MTTKRP and SpMM of a tensor that stays on the host: coordinates pass through the device "
           "in parts",
       .operations = {Operation::mttkrp, Operation::mttkrp_all, Operation::spmm},
-      .conditions = {supports_tuned},
+      .conditions = {supports_tuned, supports_streamed},
       .prepare = RETENSOR_DEVICE_PART(prepare_streamed_cuda),
       .predict = RETENSOR_DEVICE_PART(predict_streamed_cuda),
       .params = {param("buffer", 128,

@@ -1,6 +1,9 @@
 // The CUDA methods.
 
+#include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "papers/tca_spmm/kernels/prepare_cuda.hpp"
 #include "papers/tca_spmm/methods/methods.hpp"
@@ -24,6 +27,18 @@ Support supports_decompressed(const Problem& problem, const Params&) {
   return Support::yes();
 }
 
+/// The copy engine takes signed coordinates of rows of D.
+Support supports_tiles(const Problem& problem, const Params&) {
+  if (problem.x().dims[1] >> 31 != 0) return Support::no("supports fewer than 2^31 columns of S");
+  return supports_grid(problem, problem.rank() <= 64 ? 64 : 128);
+}
+
+/// The largest number of a row of D stands for none.
+Support supports_panels(const Problem& problem, const Params&) {
+  if (problem.x().dims[1] >> 32 == 0) return Support::yes();
+  return Support::no("supports fewer than 2^32 columns of S");
+}
+
 }  // namespace
 
 MethodSpec make_tca_spmm_cuda() {
@@ -44,7 +59,7 @@ MethodSpec make_tca_spmm_cuda_tiles() {
   return kernel_method({
       .id = "tca_spmm.cuda.tiles",
       .summary = "sparse times dense matrix, tiles of S decompressed in registers (Hopper)",
-      .conditions = {supports_decompressed},
+      .conditions = {supports_decompressed, supports_tiles},
       .obstacle = RETENSOR_DEVICE_PART(tiles_obstacle),
       .prepare = RETENSOR_DEVICE_PART(prepare_tiles_cuda),
       .params = {param("parts", "auto",
@@ -61,7 +76,7 @@ MethodSpec make_tca_spmm_cuda_tuned() {
       .summary =
           "sparse times dense matrix, rows of S as an MMA's columns, rows of D gathered for 64 or "
           "128",
-      .conditions = {supports_decompressed},
+      .conditions = {supports_decompressed, supports_panels},
       .obstacle = RETENSOR_DEVICE_PART(panels_obstacle),
       .prepare = RETENSOR_DEVICE_PART(prepare_tuned_cuda),
       .params = {param("groups", "auto",
@@ -74,14 +89,33 @@ MethodSpec make_tca_spmm_cuda_tuned() {
 
 namespace {
 
+/// Lanes of a row and columns that they take, 16 bytes of halves each. Threads have numbers of 32
+/// bits. Passing on steps by eight nonzeros from a row's beginning to the end of the longest of the
+/// warp; reading each by four to the end of the own.
+Support supports_walk(const Problem& problem, bool passed) {
+  const Count lanes = passed ? 8 : 16, halves = 8;
+  const char* const walk = passed ? "passed" : "each";
+  if (problem.x().dims[0] > (Count{1} << 32) / lanes)
+    return Support::no(
+        fmt::format("walk={} supports at most 2^{} rows of S", walk, passed ? 29 : 28));
+  if (passed && problem.nonzeros() >> 31 != 0)
+    return Support::no("walk=passed supports fewer than 2^31 nonzeros; walk=each takes more");
+  if (!passed && problem.nonzeros() > (Count{1} << 32) - 4)
+    return Support::no("walk=each supports at most 2^32 - 4 nonzeros");
+  return supports_grid(problem, lanes * halves);
+}
+
 /// Positions of nonzeros and, in vectors of 16 bytes, of D in 32 bits.
-Support supports_gather(const Problem& problem, const Params&) {
+Support supports_gather(const Problem& problem, const Params& params) {
   const auto& dims = problem.x().dims;
   if (problem.nonzeros() >> 32 != 0) return Support::no("supports fewer than 2^32 nonzeros");
   if (dims[0] >> 31 != 0 || problem.rank() >> 31 != 0)
     return Support::no("supports fewer than 2^31 rows and columns of the result");
-  if (dims[1] * ((problem.rank() + 7) / 8) >> 32 == 0) return Support::yes();
-  return Support::no("supports less than 64 GiB of D");
+  if (dims[1] * ((problem.rank() + 7) / 8) >> 32 != 0)
+    return Support::no("supports less than 64 GiB of D");
+  const std::string& walk = params.word("walk");
+  return supports_walk(problem,
+                       walk == "auto" ? problem.nonzeros() >= 8 * dims[0] : walk == "passed");
 }
 
 }  // namespace

@@ -56,6 +56,13 @@ Support supports_kernel(const Problem&, const Params& params) {
   return Support::yes();
 }
 
+Support supports_grid(const Problem& problem, Count columns) {
+  constexpr Count kMostBlocks = 65535;  // CUDA's, of the second dimension
+  if ((problem.rank() + columns - 1) / columns <= kMostBlocks) return Support::yes();
+  return Support::no(fmt::format("supports at most {} columns of D, {} thread blocks of {}",
+                                 kMostBlocks * columns, kMostBlocks, columns));
+}
+
 reference::Precision half_precision(Element output) {
   // Tensor cores cut off sums instead of rounding them.
   reference::Precision p{.operand_eps = kUnitRoundoffFp16,

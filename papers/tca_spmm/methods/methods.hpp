@@ -18,6 +18,8 @@ Support supports_kernel(const Problem& problem, const Params& params);
 /// A description with what all methods share: sparse times dense matrix in single precision,
 /// outputs of the type that the parameter says.
 MethodSpec kernel_method(MethodSpec own);
+/// Whether a grid has a thread block in its second dimension for every `columns` of D.
+Support supports_grid(const Problem& problem, Count columns);
 /// fp16 operands, sums in fp32 as tensor cores make them or better.
 reference::Precision half_precision(Element output);
 

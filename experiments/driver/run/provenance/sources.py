@@ -22,6 +22,14 @@ METHOD_ID = re.compile(r'"([a-z][a-z0-9_]*\.(?:cpu|cuda|\{\})(?:\.[a-z0-9_]+)?)"
 # Folders of common/ with methods, now and before, and what their ids begin with.
 HOMES = {"decompose": ("cpd", "tucker"), "cpd": ("cpd",)}
 BASE = "Method"  # classes derived from it describe: followed, but their words are not hashed
+# What the processes of a distributed method run beside the MTTKRP of each: the folder that answers
+# the measuring loop; the file where following begins, and the part by which processes exchange,
+# which the program hands on; the parts that it is followed into.
+SERVING = Path("experiments/driver/mpi")
+SERVES = SERVING / "serve.cpp"
+EXCHANGES = ("common", "communicate")
+EXCHANGING = {EXCHANGES, ("common", "distribute")}
+DISTRIBUTED = ("distributed.cpu", "distributed.cuda")
 # Parts and names where following ends: data, problem, parameters, oracle, work model, facts of the
 # machine. They are the same for every method, and what they decide stands in the row.
 APART = {("common", "io"), ("common", "generate"), ("common", "reference")}
@@ -77,9 +85,11 @@ def part_of(path):
 
 
 def read_tree(root):
-    """The parts of a checkout and the names of its namespaces, without tests and driver."""
+    """The parts of a checkout and the names of its namespaces, without tests and without the driver
+    but for what distributed methods run.
+    """
     parts, namespaces = defaultdict(Part), set()
-    for top in ("common", "papers"):
+    for top in ("common", "papers", SERVING):
         for file in sorted((root / top).rglob("*")):
             path = file.relative_to(root)
             if file.suffix not in SOURCES or "tests" in path.parts:
@@ -162,7 +172,21 @@ class Tree:
             if part[0] in ("papers", "baselines") or part[-1] in HOMES:
                 for module in modules_of(part):
                     hashes[module] = self.hashed(part, self.parts[part].declarations)
+        if part_of(SERVES) in self.parts:
+            hashes |= {method: self.distributed(method) for method in DISTRIBUTED}
         return hashes
+
+    def distributed(self, method):
+        """The hash of what the processes of a distributed method run but for their MTTKRP, which
+        is another method's. Following ends where programs begin: a decomposition is none of it.
+        """
+        on_device = ".cuda" in method
+        part = part_of(SERVES)
+        roots = [d for d in self.parts[part].declarations if d.path == str(SERVES)]
+        roots += [d for d in self.parts[EXCHANGES].declarations
+                  if on_device or Path(d.path).suffix not in CUDA_SOURCES]
+        parts = EXCHANGING | {part} | ({("common", "device")} if on_device else set())
+        return self._hash_of(part, roots, [self.index[name] for name in sorted(parts)], on_device)
 
     def method(self, method, part):
         roots = [d for d in self.parts[part].declarations if method in ids_in(d)]
@@ -173,7 +197,9 @@ class Tree:
         describe = {id(d) for d in descriptors}
         visible = (self.visible(part) | {("common", "measure")}) - APART
         indices = [self.index[name] for name in sorted(visible)]
+        return self._hash_of(part, roots, indices, on_device, describe)
 
+    def _hash_of(self, part, roots, indices, on_device, describe=frozenset()):
         def describes(d):
             return id(d) in describe or bool(d.bases & self.descriptors)
 

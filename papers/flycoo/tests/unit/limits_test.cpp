@@ -23,13 +23,24 @@ namespace {
 
 using Given = std::map<std::string, ParamValue>;
 
-/// `rows` of the factors of each mode, 4 bytes each; below 2^18 in all they are few.
-Problem problem_of(Count rows) {
-  Coo x({rows, rows}, DType::f32, 1);
+/// MTTKRP of a tensor of this shape with one nonzero, which is nowhere.
+Problem problem_of(const Dims& dims, DType dtype = DType::f32) {
   ProblemSpec spec;
   spec.operation = Operation::mttkrp_all;
-  spec.rank = 1;
-  return {spec, std::make_shared<const Coo>(std::move(x))};
+  spec.rank = 1, spec.dtype = dtype;
+  return Problem::outline(spec, std::make_shared<const Coo>(dims, dtype), 1);
+}
+
+/// Why a method declines the shape wherever it runs.
+std::string declined(const char* variant, const Dims& dims, DType dtype = DType::f32) {
+  static const Registry registry = all_methods();
+  const Method& method = registry.find(std::string("flycoo.cuda.") + variant);
+  return method.solves(problem_of(dims, dtype), method.params().resolve({})).reason;
+}
+
+/// `rows` of the factors of each mode, 4 bytes each; below 2^18 in all they are few.
+Problem problem_of(Count rows) {
+  return problem_of(Dims{rows, rows});
 }
 
 Block block_of(const device::Limits& limits, bool remap, bool few, const Given& given = {}) {
@@ -128,4 +139,42 @@ TEST_CASE("walkers and senders are whole warps of one block") {
       CHECK(supports_block(block, true, chip.limits).reason.find("expected multiples of 32") !=
             std::string::npos);
     }
+}
+
+TEST_CASE("records without a word of indices are declined") {
+  for (const auto variant : {"tuned", "copies"})
+    for (const auto dtype : {DType::f32, DType::f64}) {
+      CAPTURE(variant);
+      CHECK(declined(variant, {1, 1, 1}, dtype).find("longer than 1") != std::string::npos);
+      CHECK(declined(variant, {1, 2, 1}, dtype).empty());
+      CHECK(declined(variant, {2, 1}, dtype).empty());
+    }
+  CHECK(declined("wide", {1, 1}).find("longer than 1") != std::string::npos);
+  CHECK(declined("wide", {1, 2}).empty());
+}
+
+TEST_CASE("partial products of a half without a word of indices are declined") {
+  CHECK(declined("memoised", {2, 3, 4}).find("orders from 4") != std::string::npos);
+  for (const Dims& dims : {Dims{1, 1, 1, 1}, Dims{1, 1, 30, 20}, Dims{30, 20, 1, 1}}) {
+    CAPTURE(dims.back());
+    CHECK(declined("memoised", dims).find("longer than 1") != std::string::npos);
+  }
+  // Two of length 1 stand in different halves, since one nonzero has one tuple in any.
+  CHECK(declined("memoised", {1, 20, 1, 30}).empty());
+  CHECK(declined("memoised", {10, 20, 1, 30}).empty());
+}
+
+TEST_CASE("a field behind the last word of a record in shared memory is declined") {
+  const Count k16 = Count{1} << 16, k32 = Count{1} << 32;
+  const Dims whole{k16, k16, k16, k16, k16, k16, k16, k16};
+  CHECK(declined("tuned", whole).empty());
+  const Dims behind{k32 - 1, k32 - 1, k32 - 1, k32 - 1, 1};
+  CHECK(declined("tuned", behind).find("mode 5") != std::string::npos);
+  // Without remapping records lie in global memory, which is padded; values of two words hold the
+  // field; four words are held by registers; and before other indices the field is one of theirs.
+  CHECK(declined("copies", behind).empty());
+  CHECK(declined("tuned", behind, DType::f64).empty());
+  CHECK(declined("tuned", {k32 - 1, k32 - 1, k32 - 1, 1}).empty());
+  CHECK(declined("tuned", {k32 - 1, k32 - 1, 1, k32 - 1, k32 - 1}).empty());
+  CHECK(declined("tuned", {k32 - 1, k32 - 1, k32 - 1, k32 / 2, 1}).empty());
 }

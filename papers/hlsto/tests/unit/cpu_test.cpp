@@ -105,6 +105,36 @@ TEST_CASE("half precision does not meet the bound of split halves") {
   CHECK_FALSE(report_of(problem, dense, "split_fp16").ok);
 }
 
+TEST_CASE("sums of the first product that underflow meet the bound") {
+  // A nonzero of 2^-12 a row and slice, and a row of C of 2^-14: as halves the sums are zeros.
+  Coo x({2, 16, 16}, DType::f32, 32);
+  for (Count k = 0; k < x.nnz(); ++k) {
+    x.indices[0][k] = static_cast<Index>(k / 16);
+    x.indices[1][k] = x.indices[2][k] = static_cast<Index>(k % 16);
+    x.values.set(k, 0x1p-12);
+  }
+  ProblemSpec spec;
+  spec.rank = 4;
+  auto factors = std::make_shared<std::vector<Matrix>>();
+  for (const auto length : x.dims) {
+    const double value = factors->size() == 2 ? 0x1p-14 : 1;
+    factors->emplace_back(length, spec.rank, DType::f32);
+    factors->back().values().visit([&](auto& values) { std::ranges::fill(values, value); });
+  }
+  const auto problem =
+      Problem::with_factors(spec, std::make_shared<const Coo>(std::move(x)), factors);
+  const Given dense = {{"format", std::string("hls_d")}};
+  const auto found = std::get<Matrix>(run_once(make_hlsto_cpu(), problem, dense).result);
+  CHECK(found.at(0, 0) == 0);
+  CHECK(report_of(problem, dense, "fp16").ok);
+  // Two halves hold the sum, and single precision misses none.
+  const Given tf32 = {{"format", std::string("hls_d")}, {"precision", std::string("tf32")}};
+  CHECK(report_of(problem, tf32, "tf32").ok);
+  CHECK_FALSE(report_of(make_hlsto_cpu(), DescribedMethod(make_hlsto_cpu()), problem, dense,
+                        {{"precision", std::string("tf32")}})
+                  .ok);
+}
+
 TEST_CASE("MMAs of a tile: a slice takes one pair of products for 16 columns") {
   const Coo one = uniform({16, 16, 16}, 100, 1, DType::f32);
   const auto count = [&](Operation operation, std::uint64_t rank, int edge_bits,

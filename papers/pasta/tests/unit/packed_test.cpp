@@ -3,12 +3,14 @@
 
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common/core/error.hpp"
 #include "common/generate/generators.hpp"
 #include "common/io/cache.hpp"
 #include "common/io/files.hpp"
+#include "common/method/registry.hpp"
 #include "papers/pasta/format/packed.hpp"
 
 using namespace retensor;
@@ -94,4 +96,27 @@ TEST_CASE("an index that its mode does not have is refused with its mode") {
   std::vector<std::byte> part(40 * packed_bytes<float>(PackedLayout(x.dims)));
   CHECK_THROWS_WITH_AS(pack<float>(Nonzeros(x), PackedLayout(x.dims), 0, 40, 40, part.data()),
                        "tensor: found index 201 of mode 2, expected at most 200", InputError);
+}
+
+TEST_CASE("a mode of length 1 behind whole words is declined in double precision") {
+  static const Registry registry = all_methods();
+  const Method& method = registry.find("pasta.cuda.streamed");
+  const auto reason = [&](const Dims& dims, DType type) {
+    ProblemSpec spec;
+    spec.operation = Operation::mttkrp;
+    spec.rank = 1, spec.dtype = type;
+    const Problem problem(spec, std::make_shared<const Coo>(dims, type, 1));
+    return method.solves(problem, method.params().resolve({})).reason;
+  };
+  const Count k16 = 1 << 16;
+  CHECK(reason({k16, k16, 1}, DType::f64).find("mode 3 of length 1") != std::string::npos);
+  CHECK(reason({k16, k16, 1, 1}, DType::f64).find("(32 bits)") != std::string::npos);
+  CHECK(reason({1, 1, 1}, DType::f64).find("mode 1 of length 1") != std::string::npos);
+  // Of values of one word each thread writes its own; other fields lie in the words of indices.
+  CHECK(reason({k16, k16, 1}, DType::f32).empty());
+  CHECK(reason({k16, k16, 2}, DType::f64).empty());
+  CHECK(reason({k16, 1 << 15, 1}, DType::f64).empty());
+  CHECK(reason({k16, k16 + 1, 1}, DType::f64).empty());
+  CHECK(reason({k16, 1, k16}, DType::f64).empty());
+  CHECK(reason({k16, k16, 1, 2}, DType::f64).empty());
 }

@@ -17,8 +17,12 @@ void register_cublas(Registry& registry) {
       .conditions = {[](const Problem& problem, const Params&) {
         const Count most = Count{1} << 30;  // 2 GiB in half precision, an own choice
         const auto& dims = problem.x().dims;
-        if (dims[0] <= most / dims[1]) return Support::yes();
-        return Support::no("S stored as a dense matrix would have more than 2^30 elements");
+        if (dims[1] == 0) return Support::no("found S without columns, which the library refuses");
+        const Count stored = (dims[1] + 7) / 8 * 8;  // elements of a row
+        if (dims[0] <= most / stored) return Support::yes();
+        return Support::no(
+            "S stored as a dense matrix, its rows padded to a multiple of 8, would have more than "
+            "2^30 elements");
       }},
       .obstacle = RETENSOR_DEVICE_PART(cublas::missing_library),
       .prepare = RETENSOR_DEVICE_PART(cublas::prepare_cuda),

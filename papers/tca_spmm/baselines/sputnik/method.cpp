@@ -13,13 +13,15 @@ void register_sputnik(Registry& registry) {
       .id = "sputnik.cuda",
       .summary =
           "sparse times dense matrix on CUDA cores, eight threads per row (Gale et al., SC 2020)",
-      .conditions = {[](const Problem& problem, const Params&) {
+      .conditions = {[](const Problem& problem, const Params& params) {
         if (problem.x().dims[0] >> 31 != 0)
           return Support::no("supports fewer than 2^31 rows of S");
         if (problem.nonzeros() >> 31 != 0) return Support::no("supports fewer than 2^31 nonzeros");
         const Count vectors = (problem.rank() + 3) / 4;  // of a row of D in single precision
-        if (problem.x().dims[1] * vectors >> 32 == 0) return Support::yes();
-        return Support::no("supports at most 64 GiB of D");
+        if (problem.x().dims[1] * vectors >> 32 != 0)
+          return Support::no("supports at most 64 GiB of D");
+        // Of a warp; auto tries all walks.
+        return tca_spmm::supports_grid(problem, params.word("walk") == "shuffled" ? 128 : 64);
       }},
       .prepare = RETENSOR_DEVICE_PART(sputnik::prepare_cuda),
       .params =
