@@ -39,11 +39,18 @@ class StreamOf final : public StageTimer {
   void* const stream_;
 };
 
-/// What rounding leaves of a number that should be 0, relative to the largest of R. V is summed in
-/// fp64, but V^+ is multiplied by results of MTTKRP in T: what is rounding there must not grow.
+/// What may be rounding of an eigenvalue of V, relative to the largest of R. V is summed in fp64,
+/// but V^+ is multiplied by results of MTTKRP in T: what is rounding there must not grow.
 template <class T>
-double rounding_of(Index rank) {
-  return 16 * static_cast<double>(rank) * static_cast<double>(std::numeric_limits<T>::epsilon());
+double rounding_of_system(Index rank) {
+  return 4 * static_cast<double>(rank) * static_cast<double>(std::numeric_limits<T>::epsilon());
+}
+
+/// What may be rounding of an eigenvalue of M^T M, which is the square of a singular value of M.
+template <class T>
+double rounding_of_gram(Index rank) {
+  return std::max(std::pow(4 * rounding_of_system<T>(rank), 2),
+                  4 * rounding_of_system<double>(rank));
 }
 
 /// f(S) of a symmetric positive semidefinite S, f taking its eigenvalues but for those that are no
@@ -99,7 +106,7 @@ class HostSweeps final : public Sweeps {
         rank_(static_cast<Index>(passes.rank())),
         grams_(passes.dense().size(), MatrixXd(rank_, rank_)),
         product_(rank_, rank_),
-        inverse_(rank_, rounding_of<T>(rank_)),
+        inverse_(rank_, rounding_of_system<T>(rank_)),
         weights_(VectorXd::Zero(rank_)),
         scale_(rank_),
         totals_(passes.rank() * (passes.rank() + 1)),
@@ -123,7 +130,7 @@ class HostSweeps final : public Sweeps {
       const Matrix& result = pass(mode, stream);
       // The orthonormal matrix next to M is M (M^T M)^(-1/2).
       write_product(result, at,
-                    of_eigenvalues(gram(result), rounding_of<T>(rank_),
+                    of_eigenvalues(gram(result), rounding_of_gram<T>(rank_),
                                    [](double value) { return 1 / std::sqrt(value); }));
       grams_[at] = gram(problem_.dense()[at]);
       mttkrp_.refresh(mode);

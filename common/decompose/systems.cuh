@@ -58,11 +58,18 @@ __device__ void for_columns(unsigned n, F&& f) {
   for (unsigned r = threadIdx.x; r < n; r += kSystemThreads) f(r);
 }
 
-/// What rounding leaves of a number that should be 0, relative to the largest of n. V is summed in
-/// fp64, but V^+ is multiplied by results of MTTKRP in T: what is rounding there must not grow.
+/// What may be rounding of an eigenvalue of V, relative to the largest of n. V is summed in fp64,
+/// but V^+ is multiplied by results of MTTKRP in T: what is rounding there must not grow.
 template <class T>
-__device__ double rounding(unsigned n) {
-  return 16 * n * (sizeof(T) == sizeof(double) ? 0x1p-52 : 0x1p-23);
+__device__ double rounding_of_system(unsigned n) {
+  return 4 * n * (sizeof(T) == sizeof(double) ? 0x1p-52 : 0x1p-23);
+}
+
+/// What may be rounding of an eigenvalue of M^T M, which is the square of a singular value of M.
+template <class T>
+__device__ double rounding_of_gram(unsigned n) {
+  const double of_singular_value = 4 * rounding_of_system<T>(n);
+  return max(of_singular_value * of_singular_value, 4 * rounding_of_system<double>(n));
 }
 
 /// a = a^-1 for a symmetric positive definite matrix, in place, by Gauss-Jordan elimination, whose
@@ -122,11 +129,11 @@ inline __device__ Rotation rotation_of(const double* a, unsigned n, unsigned eve
 }
 
 /// a = f(a) for a symmetric positive semidefinite matrix, f taking its eigenvalues but for those
-/// that are rounding of T, which become 0, by Jacobi's rotations, which make q its eigenvectors.
-/// `rotations` has room for (n + 1) / 2.
-template <class T, class F>
-__device__ void apply_to_eigenvalues(double* a, double* q, unsigned n, double* values,
-                                     Rotation* rotations, F&& f) {
+/// that are no larger than `rounding` of the largest, which become 0, by Jacobi's rotations, which
+/// make q its eigenvectors. `rotations` has room for (n + 1) / 2.
+template <class F>
+__device__ void apply_to_eigenvalues(double* a, double* q, unsigned n, double rounding,
+                                     double* values, Rotation* rotations, F&& f) {
   constexpr int kMostRounds = 30;  // over all pairs; 6 to 10 do for any matrix seen
   const unsigned even = n + n % 2;
   for_entries(n, [&](unsigned i, unsigned j) { q[i * n + j] = i == j ? 1 : 0; });
@@ -162,7 +169,7 @@ __device__ void apply_to_eigenvalues(double* a, double* q, unsigned n, double* v
   for (unsigned r = 0; r < n; ++r) largest = max(largest, a[r * n + r]);
   for_columns(n, [&](unsigned r) {
     const double value = a[r * n + r];
-    values[r] = value > rounding<T>(n) * largest ? f(value) : 0;
+    values[r] = value > rounding * largest ? f(value) : 0;
   });
   __syncthreads();
   for_entries(n, [&](unsigned i, unsigned j) {
@@ -273,11 +280,12 @@ __global__ void __launch_bounds__(kSystemThreads)
     __syncthreads();
   };
   fill();
-  if (!invert(a, x.rank, {of.row, of.column}, rounding<T>(x.rank))) {
+  const double rounding = rounding_of_system<T>(x.rank);
+  if (!invert(a, x.rank, {of.row, of.column}, rounding)) {
     __syncthreads();
     fill();
-    apply_to_eigenvalues<T>(a, x.room + x.rank * x.rank, x.rank, of.values, of.rotations,
-                            [](double value) { return 1 / value; });
+    apply_to_eigenvalues(a, x.room + x.rank * x.rank, x.rank, rounding, of.values, of.rotations,
+                         [](double value) { return 1 / value; });
   }
   for_columns(x.rank, [&](unsigned r) {
     of.row[r] = inverse_norm(x, of.inverse_norms, next, r);
@@ -338,8 +346,8 @@ __global__ void __launch_bounds__(kSystemThreads)
   const Columns of(shared, x.rank, x.order);
   double* const a = in_shared ? of.system : x.room;
   for_entries(x.rank, [&](unsigned i, unsigned j) { a[i * x.rank + j] = gram[i * x.width + j]; });
-  apply_to_eigenvalues<T>(a, x.room + x.rank * x.rank, x.rank, of.values, of.rotations,
-                          [](double value) { return rsqrt(value); });
+  apply_to_eigenvalues(a, x.room + x.rank * x.rank, x.rank, rounding_of_gram<T>(x.rank), of.values,
+                       of.rotations, [](double value) { return rsqrt(value); });
   for_entries(x.rank, [&](unsigned i, unsigned j) {
     x.w[i * x.width + j] = static_cast<T>(a[i * x.rank + j]);
   });
