@@ -17,23 +17,24 @@ COLUMNS = {**PROBLEM, "method": "string", "seconds": "Float64", "over_fastest": 
            "status": "string", "reason": "string"}
 
 
-def bench(x, operation="mttkrp", rank=16, mode=None, variant=None, methods=None, samples=5,
+def bench(x, operation="mttkrp", rank=None, mode=None, variant=None, methods=None, samples=5,
           timeout=60, ceilings=True):
     """Time every method that has an operation on a tensor: `retensor bench`, as a DataFrame.
 
     `x` is a data set's name, the path of a file, or anything that `tensor` takes. `mode` (all by
-    default) and `rank` may be lists; without `methods` all that have the operation are tried, each
-    for `timeout` seconds at most. The table has one line per problem and method; the
-    fastest method of a problem comes first. Its columns are `mode`, `rank`, ..., `method`,
+    default) and `rank` (16 by default) may be lists; without `methods` all that have the operation
+    are tried, each for `timeout` seconds at most. The table has one line per problem and method;
+    the fastest method of a problem comes first. Its columns are `mode`, `rank`, ..., `method`,
     `seconds` (median), `over_fastest`, `spread` (slowest sample over the fastest), `gflops`,
     `roofline_share`, `format_bytes`, `prepare_seconds`, `error_over_bound` (at most 1), `status`,
     and the `reason` of a method that is not `ok`. The memory bandwidth is measured first, which
     takes a few seconds; with `ceilings=False` it is not, and no `roofline_share` is known. Raises
     InputError if the command rejects its input."""
-    options = ["--operation", operation, "--rank", *_list(rank), "--samples", samples,
-               "--timeout", timeout, "--json", "--quiet"]
+    options = ["--operation", operation, "--samples", samples, "--timeout", timeout, "--json",
+               "--quiet"]
     options += [] if ceilings else ["--no-ceilings"]
-    for name, given in (("--mode", mode), ("--variant", variant), ("--method", methods)):
+    for name, given in (("--rank", rank), ("--mode", mode), ("--variant", variant),
+                        ("--method", methods)):
         options += [name, *_list(given)] if given is not None else []
     with tempfile.TemporaryDirectory(prefix="retensor-") as folder:
         if not isinstance(x, (str, Path)):
