@@ -17,6 +17,7 @@ using cpd::Als;
 using cpd::Place;
 using retensor::testing::check_exact_tensors_are_fitted;
 using retensor::testing::check_fits_do_not_fall;
+using retensor::testing::cpd_spec;
 
 namespace {
 
@@ -27,13 +28,8 @@ const Registry& registry() {
 
 Problem problem_of(const Dims& dims, std::uint64_t rank, DType dtype, int sweeps = 4,
                    ValueModel operands = ValueModel::normal) {
-  ProblemSpec spec;
-  spec.operation = Operation::cpd;
-  spec.rank = rank;
-  spec.dtype = dtype;
+  ProblemSpec spec = cpd_spec(rank, sweeps, -1, dtype);
   spec.operands = operands;
-  spec.max_sweeps = sweeps;
-  spec.tolerance = -1;
   return {spec, std::make_shared<const Coo>(uniform(dims, 8000, 1, dtype))};
 }
 

@@ -14,6 +14,18 @@
 
 namespace retensor::testing {
 
+/// Sweeps of a model of `rank` components, to the last where the tolerance is negative.
+inline ProblemSpec cpd_spec(std::uint64_t rank, int sweeps, double tolerance = -1,
+                            DType dtype = DType::f64) {
+  ProblemSpec spec;
+  spec.operation = Operation::cpd;
+  spec.rank = rank;
+  spec.dtype = dtype;
+  spec.max_sweeps = sweeps;
+  spec.tolerance = tolerance;
+  return spec;
+}
+
 /// The sweeps of a model of `rank` components of a full tensor of rank 2.
 struct ExactModel {
   Problem problem;
@@ -21,7 +33,7 @@ struct ExactModel {
 
   ExactModel(const Method& mttkrp, const Dims& dims, DType dtype, std::uint64_t rank, int sweeps,
              double tolerance, std::uint64_t seed)
-      : problem(spec_of(dtype, rank, sweeps, tolerance), tensor_of(dims, dtype, seed)),
+      : problem(cpd_spec(rank, sweeps, tolerance, dtype), tensor_of(dims, dtype, seed)),
         als(problem, mttkrp) {}
 
   void sweep_to_end(StageTimer& timer) {
@@ -29,15 +41,6 @@ struct ExactModel {
   }
 
  private:
-  static ProblemSpec spec_of(DType dtype, std::uint64_t rank, int sweeps, double tolerance) {
-    ProblemSpec spec;
-    spec.operation = Operation::cpd;
-    spec.rank = rank;
-    spec.dtype = dtype;
-    spec.max_sweeps = sweeps;
-    spec.tolerance = tolerance;
-    return spec;
-  }
   static std::shared_ptr<const Coo> tensor_of(const Dims& dims, DType dtype, std::uint64_t seed) {
     Count cells = 1;
     for (const auto length : dims) cells *= length;

@@ -27,6 +27,7 @@ using namespace retensor;
 using cpd::Als;
 using retensor::testing::check_exact_tensors_are_fitted;
 using retensor::testing::check_fits_do_not_fall;
+using retensor::testing::cpd_spec;
 using retensor::testing::TemporaryFolder;
 
 namespace {
@@ -36,16 +37,6 @@ using Given = std::map<std::string, ParamValue>;
 const Registry& registry() {
   static const Registry all = all_methods();
   return all;
-}
-
-ProblemSpec spec_of(std::uint64_t rank, int max_sweeps, double tolerance = -1) {
-  ProblemSpec spec;
-  spec.operation = Operation::cpd;
-  spec.rank = rank;
-  spec.dtype = DType::f64;
-  spec.max_sweeps = max_sweeps;
-  spec.tolerance = tolerance;
-  return spec;
 }
 
 /// 900 nonzeros with values in (0, 1), with `spec`.
@@ -101,7 +92,7 @@ Problem numpy_problem(DType dtype) {
         values.push_back(std::sin(1 + i + 2.0 * j + 3.0 * k));
       }
   x->values = Values(values);
-  ProblemSpec spec = spec_of(2, 6);
+  ProblemSpec spec = cpd_spec(2, 6);
   spec.dtype = dtype;
   return {spec, x};
 }
@@ -208,7 +199,8 @@ TEST_CASE("planted factors are found up to order and scale") {
   const Target target{.dims = dims, .nnz = 15 * 12 * 10, .seed = 5, .dtype = DType::f64};
   std::vector<Matrix> planted;
   for (int m = 0; m < 3; ++m) planted.push_back(low_rank_factor(target, law, m));
-  const Problem problem(spec_of(3, 500, 1e-13), std::make_shared<const Coo>(low_rank(target, law)));
+  const Problem problem(cpd_spec(3, 500, 1e-13),
+                        std::make_shared<const Coo>(low_rank(target, law)));
   const KruskalModel model = model_by("flycoo.cpu", problem);
   CHECK(model.fit.back() > 1 - 1e-6);
   CHECK(match(planted, model.factors) > 1 - 1e-6);
@@ -233,7 +225,7 @@ TEST_CASE("the fit of a model of NaN is NaN") {
 }
 
 TEST_CASE("a start that follows the data has orthonormal factors and depends on the seed's") {
-  const Problem problem = sparse_problem(spec_of(4, 5));
+  const Problem problem = sparse_problem(cpd_spec(4, 5));
   Als als(problem, registry().find("flycoo.cpu"));
   const auto timer = make_host_timer();
   const auto spread_of = [&](std::uint64_t seed) {
@@ -271,7 +263,7 @@ TEST_CASE("first factors have the law's entries") {
 
 TEST_CASE("the fit grows in every sweep, to rounding") {
   for (const std::uint64_t rank : {1, 4, 16}) {
-    const auto fit = model_by("flycoo.cpu", sparse_problem(spec_of(rank, 40))).fit;
+    const auto fit = model_by("flycoo.cpu", sparse_problem(cpd_spec(rank, 40))).fit;
     REQUIRE(fit.size() == 40);
     for (std::size_t s = 1; s < fit.size(); ++s) CHECK(fit[s] > fit[s - 1] - 1e-12);
     CHECK(fit.back() > fit.front());
@@ -279,7 +271,7 @@ TEST_CASE("the fit grows in every sweep, to rounding") {
 }
 
 TEST_CASE("the result does not depend on the method of MTTKRP") {
-  const Problem problem = sparse_problem(spec_of(5, 10));
+  const Problem problem = sparse_problem(cpd_spec(5, 10));
   const KruskalModel expected = model_by("flycoo.cpu", problem);
   for (const char* id : {"pasta.cpu.coo", "pasta.cpu.hicoo", "splatt.cpu"}) {
     const KruskalModel other = model_by(id, problem);
@@ -290,7 +282,7 @@ TEST_CASE("the result does not depend on the method of MTTKRP") {
 }
 
 TEST_CASE("the true fit is that of the reconstructed tensor, whatever the last MTTKRP gave") {
-  const Problem problem = sparse_problem(spec_of(4, 6));
+  const Problem problem = sparse_problem(cpd_spec(4, 6));
   Als als(problem, registry().find("flycoo.cpu"));
   CHECK(als.true_fit() == 0);  // weights are zero
   sweep_to_end(als);
@@ -327,7 +319,7 @@ TEST_CASE("sums over many rows are right and the same bits on any number of thre
       for (std::uint64_t s = 0; s < 3; ++s)
         expected(static_cast<Eigen::Index>(r), static_cast<Eigen::Index>(s)) +=
             a.at(i, r) * a.at(i, s);
-  ProblemSpec spec = spec_of(5, 4);
+  ProblemSpec spec = cpd_spec(5, 4);
   spec.dtype = DType::f32;
   const Problem problem(spec,
                         std::make_shared<const Coo>(uniform({9000, 20, 25}, 20000, 1, DType::f32)));
@@ -353,7 +345,7 @@ TEST_CASE("entries of components that do not meet a row end at zero, not among s
       both.indices[m][x] = part.indices[m][x % part.nnz()] + (second ? 8 : 0);
     both.values.set(x, second ? 3 : 1);
   }
-  auto spec = spec_of(2, 100);
+  auto spec = cpd_spec(2, 100);
   spec.dtype = DType::f32;
   const auto model = model_by("pasta.cpu.coo", {spec, std::make_shared<const Coo>(both)});
   Count zeros = 0;
@@ -368,7 +360,7 @@ TEST_CASE("entries of components that do not meet a row end at zero, not among s
 
 TEST_CASE("components that coincide are solved, and a column that vanishes stays zero") {
   for (const std::uint64_t rank : {2, 15}) {
-    const Problem problem = sparse_problem(spec_of(rank, 5));
+    const Problem problem = sparse_problem(cpd_spec(rank, 5));
     Als als(problem, registry().find("flycoo.cpu"));
     KruskalModel start = als.model();
     for (Matrix& factor : start.factors)
@@ -388,7 +380,7 @@ TEST_CASE("a run resumed from any sweep ends with the same bits") {
   const TemporaryFolder folder;
   const std::string path = folder.file("model");
   for (const DType dtype : {DType::f32, DType::f64}) {
-    ProblemSpec spec = spec_of(6, 7);
+    ProblemSpec spec = cpd_spec(6, 7);
     spec.dtype = dtype;
     const Problem problem = sparse_problem(spec);
     const auto identity = cpd::identity_of(problem);
@@ -410,7 +402,7 @@ TEST_CASE("a run resumed from any sweep ends with the same bits") {
 TEST_CASE("the method goes on from its checkpoint and removes it at the end") {
   const TemporaryFolder folder;
   const std::string path = folder.file("model");
-  const Problem problem = sparse_problem(spec_of(6, 7));
+  const Problem problem = sparse_problem(cpd_spec(6, 7));
   const Measurement whole = measured(problem, {});
   REQUIRE_MESSAGE(whole.status == "ok", whole.reason);
   CHECK(whole.executed.at("resumed_after") == "0 sweeps");
@@ -435,7 +427,7 @@ TEST_CASE("the method goes on from its checkpoint and removes it at the end") {
 TEST_CASE("an interrupted run leaves the last checkpoint that was due") {
   const TemporaryFolder folder;
   const std::string path = folder.file("model");
-  const Problem problem = sparse_problem(spec_of(4, 80));
+  const Problem problem = sparse_problem(cpd_spec(4, 80));
   // A timer that ends the run where the eighth sweep begins.
   struct Interruption {};
   class Interrupter final : public StageTimer {
@@ -465,7 +457,7 @@ TEST_CASE("the time of checkpoints is a stage of its own, and its entries suffic
   const TemporaryFolder folder;
   const std::string path = folder.file("model");
   const auto stages = [&](int max_sweeps, const Given& given) {
-    const Measurement m = measured(sparse_problem(spec_of(4, max_sweeps)), given);
+    const Measurement m = measured(sparse_problem(cpd_spec(4, max_sweeps)), given);
     REQUIRE_MESSAGE(m.status == "ok", m.reason);
     std::vector<std::string> names;
     for (const auto& [name, seconds] : m.stages.front()) {
@@ -487,7 +479,7 @@ TEST_CASE("the time of checkpoints is a stage of its own, and its entries suffic
 TEST_CASE("checkpoints of other runs are refused") {
   const TemporaryFolder folder;
   const std::string path = folder.file("model");
-  const ProblemSpec spec = spec_of(3, 2);
+  const ProblemSpec spec = cpd_spec(3, 2);
   const Problem problem = sparse_problem(spec);
   CHECK_FALSE(cpd::load_checkpoint(path, cpd::identity_of(problem), problem).has_value());
   cpd::save_checkpoint(path, cpd::identity_of(problem), model_by("flycoo.cpu", problem));
@@ -526,7 +518,7 @@ TEST_CASE("a checkpoint that states other sizes under a right checksum is refuse
   using nlohmann::json;
   const TemporaryFolder folder;
   const std::string path = folder.file("model");
-  const Problem problem = sparse_problem(spec_of(3, 2));
+  const Problem problem = sparse_problem(cpd_spec(3, 2));
   const auto identity = cpd::identity_of(problem);
   const auto refused = [&](const std::string& what, auto&& spoil) {
     cpd::save_checkpoint(path, identity, model_by("flycoo.cpu", problem));
@@ -560,7 +552,7 @@ TEST_CASE("a checkpoint that states other sizes under a right checksum is refuse
 TEST_CASE("a checkpoint of lists within lists under a right checksum is refused within its stack") {
   const TemporaryFolder folder;
   const std::string path = folder.file("model");
-  const Problem problem = sparse_problem(spec_of(3, 2));
+  const Problem problem = sparse_problem(cpd_spec(3, 2));
   const auto refused = [&](const std::string& part, const char* what) {
     std::string deep;
     for (int level = 0; level < 2'000'000; ++level) deep += part;
@@ -581,7 +573,7 @@ TEST_CASE("a checkpoint of lists within lists under a right checksum is refused 
 TEST_CASE("damaged checkpoints are refused") {
   const TemporaryFolder folder;
   const std::string path = folder.file("model");
-  const Problem problem = sparse_problem(spec_of(3, 2));
+  const Problem problem = sparse_problem(cpd_spec(3, 2));
   const auto identity = cpd::identity_of(problem);
   cpd::save_checkpoint(path, identity, model_by("flycoo.cpu", problem));
   const std::string intact = folder.read("model");
@@ -612,7 +604,7 @@ TEST_CASE("damaged checkpoints are refused") {
 }
 
 TEST_CASE("what ran is told") {
-  const Measurement m = measured(sparse_problem(spec_of(4, 50, 1e-3)), {}, 2);
+  const Measurement m = measured(sparse_problem(cpd_spec(4, 50, 1e-3)), {}, 2);
   REQUIRE_MESSAGE(m.status == "ok", m.reason);
   CHECK(m.executed.at("mttkrp") == "flycoo.cpu");
   CHECK(m.executed.at("mttkrp_kernel") == "FLYCOO-MTTKRP-OMP");
@@ -624,11 +616,11 @@ TEST_CASE("what ran is told") {
   CHECK(std::count(curve.begin(), curve.end(), ' ') == sweeps - 1);
   CHECK(curve.substr(curve.rfind(' ') + 1) == m.executed.at("fit"));
   CHECK(m.footprint.format_bytes > 0);
-  CHECK(measured(sparse_problem(spec_of(4, 3)), {}).executed.at("stopped_by") == "max_sweeps");
+  CHECK(measured(sparse_problem(cpd_spec(4, 3)), {}).executed.at("stopped_by") == "max_sweeps");
 }
 
 TEST_CASE("parameters reach the method of MTTKRP") {
-  ProblemSpec spec = spec_of(4, 3);
+  ProblemSpec spec = cpd_spec(4, 3);
   spec.dtype = DType::f32;
   const Problem problem = sparse_problem(spec);
   const auto run = [&](const std::string& mttkrp, const std::string& params) {
@@ -666,12 +658,13 @@ TEST_CASE("what is declined or refused") {
   CHECK_THROWS_WITH_AS(method.params().resolve({{"mttkrp", std::string("flyco.cpu")}}),
                        doctest::Contains("flycoo.cpu"), InputError);
   CHECK_THROWS_AS(method.params().resolve({{"mttkrp", std::string("cpd.cpu.als")}}), InputError);
-  ProblemSpec spec = spec_of(4, 3);
+  ProblemSpec spec = cpd_spec(4, 3);
   spec.operation = Operation::mttkrp;
   CHECK(measured(sparse_problem(spec), {}).reason == "supports only cpd, not mttkrp");
-  const Problem vector(spec_of(4, 3), std::make_shared<const Coo>(uniform({30}, 5, 1, DType::f64)));
+  const Problem vector(cpd_spec(4, 3),
+                       std::make_shared<const Coo>(uniform({30}, 5, 1, DType::f64)));
   CHECK(measured(vector, {}).reason == "a tensor of order 1 is its own model");
-  const Problem problem = sparse_problem(spec_of(4, 3));
+  const Problem problem = sparse_problem(cpd_spec(4, 3));
   Als als(problem, registry().find("flycoo.cpu"));
   CHECK_THROWS_WITH_AS(als.resume({}), "cpd: found a model of rank 0 and order 0, expected 4 and 3",
                        InputError);
