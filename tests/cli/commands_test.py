@@ -155,11 +155,13 @@ def test_audit_finds_a_wrong_figure_and_passes_a_right_one(tree):
     path = tree.root / "papers" / "p" / "paper" / "findings.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(FINDINGS)
-    right = "p: checks: 1 fit, 0 do not, 0 open; findings: 0, 0 of wording"
+    right = "p: checks: 1 fit, 0 do not, 0 open; findings: 0 of wording, 0 besides"
     assert tree.stdout("audit", "--strict").splitlines()[0] == right
     assert "density = nonzeros / cells: fits 1 of 1" in tree.stdout("audit", "p", "--all")
     path.write_text(FINDINGS.replace("25%", "35%"))
-    assert "left 0.35, right 0.25, left / right 1.4" in tree.stdout("audit")
+    wrong = tree.stdout("audit")
+    assert "findings: 0 of wording, 1 besides" in wrong
+    assert "left 0.35, right 0.25, left / right 1.4" in wrong
     assert json.loads(tree.stdout("audit", "p", "--json", "--strict", code=1))[0]["findings"] == 1
     path.write_text(FINDINGS.replace("nonzeros / cells", "nonzeros /"))
     assert "papers/p/paper/findings.yaml:11:" in tree.refusal("audit")

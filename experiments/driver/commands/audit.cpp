@@ -68,9 +68,10 @@ std::string audit_text(const Audit& audit, bool all) {
   for (const auto& rule : audit.rules)
     (rule.is_finding() ? section(rule.rule) : fitting) += rule_text(rule);
   for (const auto& listing : audit.findings.listings) section(listing) += head_text(listing);
-  return fmt::format("{}: checks: {} fit, {} do not, {} open; findings: {}, {} of wording\n",
-                     audit.findings.paper, audit.count(Fit::fits), audit.count(Fit::fails),
-                     audit.count(Fit::open), audit.found(kFindings), audit.found({"wording"})) +
+  return fmt::format(
+             "{}: checks: {} fit, {} do not, {} open; findings: {} of wording, {} besides\n",
+             audit.findings.paper, audit.count(Fit::fits), audit.count(Fit::fails),
+             audit.count(Fit::open), audit.found({"wording"}), audit.found(kFindings)) +
          found + wording + (all ? fitting : "") + '\n';
 }
 
