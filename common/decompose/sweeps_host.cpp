@@ -15,6 +15,7 @@
 #include "common/core/message.hpp"
 #include "common/decompose/block_products.hpp"
 #include "common/decompose/normal_equations.hpp"
+#include "common/decompose/rounding.hpp"
 #include "common/decompose/sweeps.hpp"
 #include "common/method/operands.hpp"
 #include "common/run/all_modes.hpp"
@@ -38,20 +39,6 @@ class StreamOf final : public StageTimer {
  private:
   void* const stream_;
 };
-
-/// What may be rounding of an eigenvalue of V, relative to the largest of R. V is summed in fp64,
-/// but V^+ is multiplied by results of MTTKRP in T: what is rounding there must not grow.
-template <class T>
-double rounding_of_system(Index rank) {
-  return 4 * static_cast<double>(rank) * static_cast<double>(std::numeric_limits<T>::epsilon());
-}
-
-/// What may be rounding of an eigenvalue of M^T M, which is the square of a singular value of M.
-template <class T>
-double rounding_of_gram(Index rank) {
-  return std::max(std::pow(4 * rounding_of_system<T>(rank), 2),
-                  4 * rounding_of_system<double>(rank));
-}
 
 /// f(S) of a symmetric positive semidefinite S, f taking its eigenvalues but for those that are no
 /// larger than `rounding` of the largest, which become 0.
@@ -106,7 +93,7 @@ class HostSweeps final : public Sweeps {
         rank_(static_cast<Index>(passes.rank())),
         grams_(passes.dense().size(), MatrixXd(rank_, rank_)),
         product_(rank_, rank_),
-        inverse_(rank_, rounding_of_system<T>(rank_)),
+        inverse_(rank_, rounding_of_system<T>(static_cast<unsigned>(rank_))),
         weights_(VectorXd::Zero(rank_)),
         scale_(rank_),
         totals_(passes.rank() * (passes.rank() + 1)),
@@ -130,7 +117,7 @@ class HostSweeps final : public Sweeps {
       const Matrix& result = pass(mode, stream);
       // The orthonormal matrix next to M is M (M^T M)^(-1/2).
       write_product(result, at,
-                    of_eigenvalues(gram(result), rounding_of_gram<T>(rank_),
+                    of_eigenvalues(gram(result), rounding_of_gram<T>(static_cast<unsigned>(rank_)),
                                    [](double value) { return 1 / std::sqrt(value); }));
       grams_[at] = gram(problem_.dense()[at]);
       mttkrp_.refresh(mode);

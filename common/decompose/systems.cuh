@@ -12,6 +12,7 @@
 #include <cuda_runtime.h>
 
 #include "common/core/types.hpp"
+#include "common/decompose/rounding.hpp"
 #include "common/device/warp.cuh"
 
 namespace retensor::cpd {
@@ -56,20 +57,6 @@ __device__ void for_entries(unsigned n, F&& f) {
 template <class F>
 __device__ void for_columns(unsigned n, F&& f) {
   for (unsigned r = threadIdx.x; r < n; r += kSystemThreads) f(r);
-}
-
-/// What may be rounding of an eigenvalue of V, relative to the largest of n. V is summed in fp64,
-/// but V^+ is multiplied by results of MTTKRP in T: what is rounding there must not grow.
-template <class T>
-__device__ double rounding_of_system(unsigned n) {
-  return 4 * n * (sizeof(T) == sizeof(double) ? 0x1p-52 : 0x1p-23);
-}
-
-/// What may be rounding of an eigenvalue of M^T M, which is the square of a singular value of M.
-template <class T>
-__device__ double rounding_of_gram(unsigned n) {
-  const double of_singular_value = 4 * rounding_of_system<T>(n);
-  return max(of_singular_value * of_singular_value, 4 * rounding_of_system<double>(n));
 }
 
 /// a = a^-1 for a symmetric positive definite matrix, in place, by Gauss-Jordan elimination, whose

@@ -1,0 +1,27 @@
+// What counts as rounding in the systems of CP-ALS, on the host and on the device.
+#pragma once
+
+#include <limits>
+
+#include "common/core/host_device.hpp"
+
+namespace retensor::cpd {
+
+/// What may be rounding of an eigenvalue of V, relative to the largest of `rank`. V is summed in
+/// fp64, but V^+ is multiplied by results of MTTKRP in T: what is rounding there must not grow.
+template <class T>
+RETENSOR_HOST_DEVICE double rounding_of_system(unsigned rank) {
+  constexpr double epsilon = std::numeric_limits<T>::epsilon();
+  return 4 * rank * epsilon;
+}
+
+/// What may be rounding of an eigenvalue of M^T M, which is the square of a singular value of M.
+template <class T>
+RETENSOR_HOST_DEVICE double rounding_of_gram(unsigned rank) {
+  const double of_singular_value = 4 * rounding_of_system<T>(rank);
+  const double squared = of_singular_value * of_singular_value;
+  const double of_sum = 4 * rounding_of_system<double>(rank);
+  return squared > of_sum ? squared : of_sum;
+}
+
+}  // namespace retensor::cpd
