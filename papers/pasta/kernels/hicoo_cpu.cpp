@@ -12,6 +12,7 @@
 
 #include "common/formats/hicoo.hpp"
 #include "papers/pasta/format/fibers.hpp"
+#include "papers/pasta/format/hicoo_work.hpp"
 #include "papers/pasta/format/options.hpp"
 #include "papers/pasta/format/patterns.hpp"
 #include "papers/pasta/kernels/prepare_cpu.hpp"
@@ -169,17 +170,7 @@ class MttkrpRun : public MttkrpRunBase<T> {
   }
 
   Work work() const override {
-    // Table I, HiCOO-MTTKRP: factor rows of a block are counted once per block where that is less.
-    Work w = CpuRun::work();
-    const auto order = static_cast<double>(x_.order());
-    const auto rank = static_cast<double>(this->problem_.rank());
-    const double block_edge = static_cast<double>(std::uint64_t{1} << x_.block_bits);
-    const double rows =
-        std::min(static_cast<double>(x_.blocks()) * block_edge, static_cast<double>(x_.entries()));
-    w.bytes = sizeof(T) * order * rank * rows +
-              (order + sizeof(T)) * static_cast<double>(x_.entries()) +
-              (4 * order + 8) * static_cast<double>(x_.blocks());
-    return w;
+    return hicoo_mttkrp_work(this->problem_, x_.blocks(), x_.block_bits);
   }
 
  private:

@@ -7,6 +7,7 @@
 
 #include "common/core/types.hpp"
 #include "common/formats/hicoo.hpp"
+#include "papers/pasta/format/hicoo_work.hpp"
 #include "papers/pasta/format/options.hpp"
 #include "papers/pasta/kernels/prepare_cuda.hpp"
 #include "papers/pasta/kernels/run_cuda.cuh"
@@ -80,6 +81,8 @@ class HicooMttkrpRun : public CudaMttkrpRun<T> {
     d_.rank = static_cast<unsigned>(problem.rank()), d_.stride = this->stride_;
     this->executed_["blocks"] = std::to_string(x.blocks());
   }
+
+  Work work() const override { return hicoo_mttkrp_work(this->problem_, d_.blocks, d_.block_bits); }
 
  private:
   void launch(cudaStream_t stream) override {

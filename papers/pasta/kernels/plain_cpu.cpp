@@ -17,6 +17,7 @@
 #include "common/formats/hicoo.hpp"
 #include "common/run/cpu_run.hpp"
 #include "papers/pasta/format/fibers.hpp"
+#include "papers/pasta/format/hicoo_work.hpp"
 #include "papers/pasta/format/options.hpp"
 #include "papers/pasta/format/patterns.hpp"
 #include "papers/pasta/kernels/prepare_cpu.hpp"
@@ -268,6 +269,10 @@ class PlainHicooMttkrp final : public PlainMttkrp<T> {
       : PlainMttkrp<T>(problem, params), x_(to_hicoo(problem.x(), {block_bits(params), {}})) {
     this->executed_["blocks"] = std::to_string(x_.blocks());
     this->format_bytes_ += x_.bytes();
+  }
+
+  Work work() const override {
+    return hicoo_mttkrp_work(this->problem_, x_.blocks(), x_.block_bits);
   }
 
  private:

@@ -70,6 +70,24 @@ TEST_CASE("orders and ranks with and without kernels of their own") {
       }
 }
 
+TEST_CASE("MTTKRP in HiCOO moves the bytes of Table I, by whichever loops") {
+  const Registry registry = all_methods();
+  ProblemSpec spec;
+  spec.operation = Operation::mttkrp, spec.rank = 16, spec.dtype = DType::f32;
+  const Problem problem(spec, random_tensor(3, 900));
+  const auto bytes = [&](const char* id, std::int64_t block) {
+    const Method& method = registry.find(id);
+    std::map<std::string, ParamValue> given{{"block", block}};
+    if (method.id() == "pasta.cpu.plain") given["format"] = "hicoo";
+    return method.prepare(problem, method.params().resolve(given))->work().bytes;
+  };
+  for (const char* id : {"pasta.cpu.hicoo", "pasta.cpu.plain"}) {
+    // 300 x 7 x 7 has 3 blocks of edge 128, which hold 384 rows of a factor, fewer than nonzeros.
+    CHECK(bytes(id, 128) == 3 * 4 * 16 * 384 + 7 * 900 + 20 * 3);
+    CHECK(bytes(id, 2) > 3 * 4 * 16 * 900);
+  }
+}
+
 TEST_CASE_TEMPLATE("results written past the caches are those written through them", T, float,
                    double) {
   using namespace pasta;
