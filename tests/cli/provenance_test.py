@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "experiments/driver/run"))
+sys.path[:0] = [str(ROOT / "experiments/driver/run"), str(ROOT / "ci")]
 
+import restate  # noqa: E402
 from provenance import declarations, kernels, sources  # noqa: E402
 
 TREE = {
@@ -203,12 +204,62 @@ def test_kernels_are_found_by_what_a_method_reaches(tmp_path):
     assert found["one.cpu"].kernels == set()
 
 
-def test_the_committed_rows_kept_their_measurements_when_hashes_changed():
-    done = subprocess.run([sys.executable, ROOT / "ci/restamp.py", "--check"], text=True,
+def proves(script):
+    done = subprocess.run([sys.executable, ROOT / "ci" / script, "--check"], text=True,
                           capture_output=True, check=False)
     if "invalid reference" in done.stderr:
         pytest.skip("the history does not reach back to the commit that measured")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("script", ["restamp.py", "restate.py"])
+def test_the_committed_rows_kept_their_measurements_when_hashes_changed(script):
+    proves(script)
+
+
+def row_in_hicoo(**fields):
+    return {"kind": "row", "session": "s", "key": "k", "status": "ok", "executed": {"blocks": "3"},
+            "case": {"method": "pasta.cuda.hicoo", "params": {"block": 128}, "operation": "mttkrp",
+                     "rank": 16, "dtype": "f32", "data": {"dims": [300, 7, 7], "nnz": 900}},
+            "stats": {"median": 0.5}, "rates": {"gbytes": 3.744e-4, "gflops": 1.728e-4},
+            "work": {"bytes": 187200.0, "flops": 43200.0, "intensity": 43200 / 187200}, **fields}
+
+
+def test_a_row_that_said_the_bytes_of_coordinates_says_those_of_hicoo_and_what_it_said():
+    row = row_in_hicoo(profile={"dram_over_model": 0.5})
+    now = restate.new_bytes(row)
+    assert now["work"] == {"bytes": 80088.0, "flops": 43200.0, "intensity": 43200 / 80088}
+    assert now["rates"]["gflops"] == row["rates"]["gflops"]
+    assert now["rates"]["gbytes"] == pytest.approx(80088e-9 / 0.5)
+    assert now["profile"]["dram_over_model"] == pytest.approx(0.5 * 187200 / 80088)
+    assert now["restated"]["work"] == {"bytes": 187200.0, "intensity": 43200 / 187200}
+
+
+@pytest.mark.parametrize("fields", [
+    {"work": {"bytes": 80088.0, "flops": 43200.0}}, {"status": "wrong"}, {"executed": {}},
+    {"case": {**row_in_hicoo()["case"], "operation": "ttv"}},
+    {"case": {**row_in_hicoo()["case"], "method": "pasta.cuda.coo"}},
+], ids=["bytes of HiCOO", "no time", "coordinates", "other operation", "other method"])
+def test_other_rows_keep_what_they_said(fields):
+    assert restate.new_bytes(row_in_hicoo(**fields)) == {}
+
+
+@pytest.mark.parametrize("group, name", [("stats", "median"), ("work", "bytes")])
+def test_a_restated_row_that_changed_otherwise_is_found(monkeypatch, tmp_path, group, name):
+    then, other = (f"{number:064}" for number in (1, 2))
+    code = sources.MethodHash(then, then, set(), (), [])
+    codes = [{method: code for method in restate.METHODS}] * 2
+    before = row_in_hicoo(source_hash=other)
+    after = restate.restated(before, codes)
+    monkeypatch.setattr(restate, "texts_at", lambda commit, path: [json.dumps(before)])
+    monkeypatch.setattr(restate, "files", lambda: [tmp_path / "rows.jsonl"])
+
+    def problems(row):
+        (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
+        return list(restate.check(codes))
+
+    assert problems(after) == []
+    assert len(problems({**after, group: {**after[group], name: 7.0}})) == 1
 
 
 def committed_codes(hashes):
