@@ -25,6 +25,7 @@ AFTER = "69feb6eb5355b840c39f130762f7da305e11354e"
 METHODS = ("pasta.cpu.hicoo", "pasta.cpu.plain", "pasta.cuda.hicoo")
 STATES_WORK = re.compile(r"\n  Work work\(\) const override \{.*?(?:\n  )?\}\n", re.DOTALL)
 VALUE_BYTES = {"f32": 4, "f64": 8}
+KINDS = ("row", "confirmation")
 HASHES = {"source_hash": "source", "host_hash": "host"}
 
 
@@ -117,6 +118,11 @@ def changes(texts, codes):
             yield number, now
 
 
+def codes():
+    """By method, of BEFORE and of AFTER."""
+    return restamp.codes_at(BEFORE), restamp.codes_at(AFTER)
+
+
 def files():
     return sorted(restamp.RESULTS.glob("*/*.jsonl"))
 
@@ -143,11 +149,23 @@ def texts_at(commit, path):
     return shown.stdout.splitlines()
 
 
+def undone(path, lines, codes):
+    """The lines of a result file with what AFTER has in place of each that it restates."""
+    then = texts_at(AFTER, path)
+    was = {place_of(now): (now, json.loads(then[number])) for number, now in changes(then, codes)}
+
+    def before(line):
+        now, old = was.get(line["kind"] in KINDS and place_of(line), (None, None))
+        return old if now == line else line
+
+    return [before(line) for line in lines]
+
+
 def check(codes):
     """Problems with the lines of AFTER that are still there."""
     for path in files():
         there = {place_of(line): line for line in restamp.lines_of(path)
-                 if line["kind"] in ("row", "confirmation")}
+                 if line["kind"] in KINDS}
         for _, line in changes(texts_at(AFTER, path), codes):
             place = place_of(line)
             if there.get(place, line) != line:
@@ -160,11 +178,10 @@ def main():
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     prove_that_work_alone_differs()
-    codes = restamp.codes_at(BEFORE), restamp.codes_at(AFTER)
     if not options.check:
-        print(f"{write(codes)} lines")
+        print(f"{write(codes())} lines")
         return 0
-    problems = list(check(codes))
+    problems = list(check(codes()))
     print("\n".join(problems[:20]) or "every restated line is what it was but for hashes and bytes")
     return 1 if problems else 0
 
