@@ -1,6 +1,7 @@
 // What counts as rounding in the systems of CP-ALS, on the host and on the device.
 #pragma once
 
+#include <cmath>
 #include <limits>
 
 #include "common/core/host_device.hpp"
@@ -19,9 +20,7 @@ RETENSOR_HOST_DEVICE double rounding_of_system(unsigned rank) {
 template <class T>
 RETENSOR_HOST_DEVICE double rounding_of_gram(unsigned rank) {
   const double of_singular_value = 4 * rounding_of_system<T>(rank);
-  const double squared = of_singular_value * of_singular_value;
-  const double of_sum = 4 * rounding_of_system<double>(rank);
-  return squared > of_sum ? squared : of_sum;
+  return std::fmax(of_singular_value * of_singular_value, 4 * rounding_of_system<double>(rank));
 }
 
 }  // namespace retensor::cpd
