@@ -448,3 +448,21 @@ TEST_CASE("rows whose method has other sources now count as stale") {
   CHECK(v.currency == std::map<std::string, std::size_t>{{"sources", 1}, {"stale", 1}});
   CHECK(v.rows == 2);
 }
+
+TEST_CASE("where no machine counts, an outdated row makes room for the same case by today's code") {
+  auto old = row("a.cpu.x", "t", 5, "real", "one"), now = row("a.cpu.x", "t", 2, "real", "another");
+  old["source_hash"] = "of another time";
+  now["key"] = old["key"];
+  const std::string all = kPublished +
+                          "    query: {where: {operation: ttv}, value: v, "
+                          "reduce: max, machines: all}\n";
+  const auto both = judge_rows(all, {old, now});
+  CHECK(number(both) == 2);
+  CHECK(both.stale == 0);
+  CHECK(judge_rows(all, {old}).stale == 1);
+  auto refused = now;
+  refused["status"] = "unsupported";
+  CHECK(judge_rows(all, {old, refused}).stale == 1);
+  now["source_hash"] = "of another time too";
+  CHECK(judge_rows(all, {old, now}).rows == 2);
+}

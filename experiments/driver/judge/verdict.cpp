@@ -8,6 +8,7 @@
 #include <boost/algorithm/string.hpp>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "experiments/driver/run/results.hpp"
@@ -313,6 +314,16 @@ Verdict judge_group(const Claim& claim, const Rows& group, const DataSets& data,
   return v;
 }
 
+/// Leaves out rows that are older than their code where another machine has a result of the same
+/// case by the code of now.
+void drop_outdated(Rows& group) {
+  std::set<std::string> current;
+  for (const auto* row : group)
+    if (row->ok() && !row->is_stale()) current.insert(row->key());
+  std::erase_if(group,
+                [&](const Row* row) { return row->is_stale() && current.contains(row->key()); });
+}
+
 /// Rows that may stand together in one verdict: of one machine, unless no machine changes them, and
 /// of one kind of data, unless the query names its own. Errors stand together.
 std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
@@ -330,6 +341,7 @@ std::map<std::pair<std::string, std::string>, Rows> comparable_groups(
         }))
       groups[{any_machine ? "" : row.device(), any_data ? "" : data_kind(row, claim.paper)}]
           .push_back(&row);
+  for (auto& [what, group] : groups) drop_outdated(group);
   return groups;
 }
 
