@@ -127,7 +127,8 @@ def headlines(claims):
 
 
 def keys(found):
-    """Keys of rows, shortened to what tells them apart."""
+    """Keys of the cases that rows measured, shortened to what tells them apart."""
+    found = list(dict.fromkeys(found))
     more = f" and {len(found) - KEYS} more" if len(found) > KEYS else ""
     return ", ".join(f"`{key[:8]}`" for key in found[:KEYS]) + more
 
