@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 #include <limits>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,7 @@
 #include "common/decompose/text_params.hpp"
 #include "common/io/cache.hpp"
 #include "common/io/files.hpp"
+#include "common/io/npz.hpp"
 #include "common/io/read.hpp"
 #include "common/machine/machine.hpp"
 #include "experiments/driver/data/bytes.hpp"
@@ -250,6 +252,39 @@ void write_text(const std::filesystem::path& path, const std::vector<double>& nu
   std::string text;
   for (const auto number : numbers) text += fmt::format("{:.17g}\n", number);
   write_file(path, text);
+}
+
+KruskalModel by_weight(const KruskalModel& model) {
+  std::vector<std::size_t> order(model.weights.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(
+      order, [&](std::size_t a, std::size_t b) { return model.weights[a] > model.weights[b]; });
+  auto sorted = model;
+  for (std::size_t r = 0; r < order.size(); ++r) {
+    sorted.weights[r] = model.weights[order[r]];
+    for (std::size_t m = 0; m < model.factors.size(); ++m)
+      for (std::uint64_t i = 0; i < model.factors[m].rows(); ++i)
+        sorted.factors[m].set(i, r, model.factors[m].at(i, order[r]));
+  }
+  return sorted;
+}
+
+void write_arrays(const fs::path& path, const KruskalModel& model) {
+  NpzWriter npz(path.string());
+  npz.add("weights", model.weights);
+  npz.add("fit", model.fit);
+  for (std::size_t m = 0; m < model.factors.size(); ++m)
+    npz.add(fmt::format("factor_{}", m), model.factors[m]);
+  npz.commit();
+}
+
+void write_model(const fs::path& folder, const KruskalModel& model) {
+  remove_older_model(folder, model.factors.size(), "core.tns");
+  write_text(folder / "weights.txt", model.weights);
+  write_text(folder / "fit.txt", model.fit);
+  for (std::size_t m = 0; m < model.factors.size(); ++m)
+    write_text(folder / factor_file(m), model.factors[m]);
+  write_arrays(folder / "model.npz", model);
 }
 
 }  // namespace retensor::driver

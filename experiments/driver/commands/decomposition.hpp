@@ -108,4 +108,11 @@ void write_text(const std::filesystem::path& path, const Matrix& matrix);
 /// A number a line.
 void write_text(const std::filesystem::path& path, const std::vector<double>& numbers);
 
+/// The components in the order of their weights, the largest first.
+KruskalModel by_weight(const KruskalModel& model);
+/// The model as one .npz file.
+void write_arrays(const std::filesystem::path& path, const KruskalModel& model);
+/// The same and text files in the folder of --output.
+void write_model(const std::filesystem::path& folder, const KruskalModel& model);
+
 }  // namespace retensor::driver
