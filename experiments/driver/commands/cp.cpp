@@ -20,6 +20,7 @@
 #include "common/decompose/text_params.hpp"
 #include "common/device/device.hpp"
 #include "common/io/files.hpp"
+#include "common/machine/room.hpp"
 #include "common/measure/timing.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/commands/decomposition.hpp"
@@ -339,7 +340,7 @@ int cp_command(const Given& given) {
   const auto tensor = tensor_of(given, spec.dtype);
   cpd::check_norm(tensor->values);
   make_output(given);
-  expect_room(tensor->dims, Dims(tensor->dims.size(), spec.rank), spec.dtype);
+  expect_room_for_factors(tensor->dims, Dims(tensor->dims.size(), spec.rank), spec.dtype);
   const auto asked_at = Clock::now();
   const auto taken = method_of(given, registry, spec, tensor);
   const double advised = seconds_since(asked_at);

@@ -19,8 +19,6 @@
 #include "common/io/files.hpp"
 #include "common/io/npz.hpp"
 #include "common/io/read.hpp"
-#include "common/machine/machine.hpp"
-#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/facts.hpp"
 #include "experiments/driver/spec/methods.hpp"
 
@@ -126,19 +124,6 @@ std::shared_ptr<const Coo> tensor_of(const Given& given, std::optional<DType> ty
   if (const auto output = given.text("output"); !output.empty() && !terms.empty())
     std::cerr << fmt::format("{}: from a tensor of {}\n", output, terms);
   return tensor;
-}
-
-void expect_room(const Dims& dims, const Dims& ranks, DType type) {
-  constexpr double kCopies = 2;  // of the problem and of the model
-  double elements = 0;
-  for (std::size_t m = 0; m < std::min(dims.size(), ranks.size()); ++m)
-    elements += static_cast<double>(dims[m]) * static_cast<double>(ranks[m]);
-  constexpr double kMost = 9e18;
-  const auto bytes = std::min(kCopies * elements * static_cast<double>(size_of(type)), kMost);
-  const auto room = cpu_facts().memory_bytes;
-  if (room > 0 && bytes > static_cast<double>(room))
-    throw OutOfMemory(fmt::format("the factors take {} or more, this machine has {} of memory",
-                                  bytes_text(static_cast<Count>(bytes)), bytes_text(room)));
 }
 
 void expect_writable(const std::string& option, const fs::path& path) {

@@ -44,9 +44,6 @@ std::optional<DType> type_of(const Given& given);
 /// sets of the registry are kept in single precision. Says on stderr where the model, which is
 /// derived from its values, may not be passed on. Throws InputError where it has no nonzero.
 std::shared_ptr<const Coo> tensor_of(const Given& given, std::optional<DType> type);
-/// Throws OutOfMemory where the factors, with `ranks` columns by mode, are more than the machine
-/// holds: the kernel would end the program without a word.
-void expect_room(const Dims& dims, const Dims& ranks, DType type);
 
 /// A file that can be written at `path`, else an InputError that names the option: said before a
 /// long run, whose result would be lost.

@@ -25,6 +25,7 @@
 #include "common/decompose/finite.hpp"
 #include "common/decompose/starts.hpp"
 #include "common/distribute/als.hpp"
+#include "common/machine/room.hpp"
 #include "common/measure/timing.hpp"
 #include "common/method/registry.hpp"
 #include "experiments/driver/commands/decomposition.hpp"
@@ -174,7 +175,7 @@ int decompose(communicate::Communicator& processes, const Given& given) {
   expect_places(processes, given);
   const auto mine = mpi::read_share(path, spec.dtype, processes);
   check_values(processes, path, mine);
-  driver::expect_room(mine.dims, Dims(mine.dims.size(), spec.rank), spec.dtype);
+  expect_room_for_factors(mine.dims, Dims(mine.dims.size(), spec.rank), spec.dtype);
   const auto devices = mpi::devices_for(method, processes);
   auto& exchanging = devices ? *devices : processes;
   distribute::Als als(processes, mine, rule, spec, method, {}, devices.get());
