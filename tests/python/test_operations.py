@@ -316,6 +316,8 @@ def test_a_method_is_chosen_that_does_not_round():
     (lambda c: retensor.cp(c.dense, 2, tolerance=float("nan")), "tolerance nan, expected 0"),
     (lambda c: retensor.cp(c.dense, 2, progress=3), "progress: found 3, expected a function"),
     (lambda c: retensor.cp(c.dense, 2, initial=c.factors), "rank 2 beside initial factors of 4"),
+    (lambda c: retensor.cp(c.dense, 2, start="spread", constraint="nonnegative"),
+     "found start spread for a non-negative model"),
     (lambda c: retensor.cp(c.dense, initial=c.factors, starts=2), "initial factors are the same"),
     (lambda c: retensor.cp(c.dense, 2, start="nvecs", starts=2), "nvecs are the same every time"),
     (lambda c: retensor.tucker(c.dense, [2, 2, 2], start="nvecs", starts=2), "found 2 starts"),

@@ -179,7 +179,7 @@ TakenMethod taken_method(const Given& given, const Registry& registry, const Pro
       advise::advise_here(registry, Problem::outline(spec, tensor), facts, {calls}, allowed),
       advise::Wish{calls}, !given.flag("no-trial"));
   return {.method = planned,
-          .note = fmt::format("chosen for {:g} calls", calls),
+          .note = fmt::format("chosen for {:g} call{}", calls, calls == 1 ? "" : "s"),
           .planned = std::move(planned)};
 }
 
