@@ -30,8 +30,11 @@
 #include "common/decompose/text_params.hpp"
 #include "common/device/copy.hpp"
 #include "common/device/device.hpp"
+#include "common/io/cache.hpp"
+#include "common/io/matrix_market.hpp"
 #include "common/io/read.hpp"
 #include "common/io/tns.hpp"
+#include "common/machine/room.hpp"
 #include "common/measure/timing.hpp"
 #include "common/method/operands.hpp"
 #include "common/method/registry.hpp"
@@ -201,10 +204,18 @@ const Method& default_passes() {
   throw logic_error("no method is the default of passes");
 }
 
+/// The method of an id. Throws DeviceError where it runs on a GPU and there is none.
+const Method& named(const std::string& id) {
+  const Method& method = registry().find(id);
+  const auto here = method.backend() == Backend::cuda ? method.runs_here() : Support::yes();
+  if (!here.ok) throw DeviceError(fmt::format("{}: {}", id, here.reason));
+  return method;
+}
+
 /// The method asked for, or the one that is wanted most of those that take the problem.
 const Method& method_for(const Task& task, const Problem& problem) {
   if (task.planned != nullptr) return *task.planned;
-  if (!task.method.empty()) return registry().find(task.method);
+  if (!task.method.empty()) return named(task.method);
   if (problem.operation() == Operation::cpd) return default_passes();
   const Method* best = nullptr;
   int least = 4;
@@ -368,15 +379,29 @@ bool gives_passes(const Problem& problem, const Method& method) {
   return problem.operation() == Operation::cpd && !has_operation(method, Operation::cpd);
 }
 
+/// What would be ignored beside the rank and the first factors of cpd.
+void check_cpd(const Task& task) {
+  check_checkpoint(task);
+  if (task.ranks.size() > 1)
+    throw input_error("cpd: found {} ranks, expected one", task.ranks.size());
+}
+
 /// What a decomposition by any method refuses.
 void check_decomposition(const Task& task) {
   if (task.is_tucker())
     check_tucker(task);
   else if (operation_from_name(task.call.operation) == Operation::cpd)
-    check_checkpoint(task);
+    check_cpd(task);
   else
     return;
+  if (task.call.start != nullptr && !task.dense.empty())
+    throw input_error("{}: found a start beside first factors, expected one of them",
+                      task.call.operation);
   cpd::check_norm(task.x->values);
+  expect_room_for_factors(
+      task.x->dims,
+      task.is_tucker() ? settings_of(task).ranks : Dims(task.x->dims.size(), spec_of(task).rank),
+      task.x->dtype());
 }
 
 /// The task with the planner's choice in place of the method "auto": for one run, of a
@@ -415,6 +440,20 @@ void refuse_unless_supported(const Task& task) {
   const auto support = gives_passes(problem, method) ? supports(method, passes_of(problem), params)
                                                      : supports(method, problem, params);
   if (!support.ok) throw input_error("{}: {}", method.id(), support.reason);
+}
+
+/// What writes a file of that name. Throws InputError for the name of a format that is not written
+/// here, under which nothing could read the text.
+auto writer_of(const std::string& path) -> void (*)(const std::string&, const Coo&) {
+  if (path.ends_with(".mtx")) return write_matrix_market;
+  if (path.ends_with(".tnsb")) return write_cache;
+  for (const char* ending : {".smtx", ".npz", ".h5", ".hdf5", ".gz", ".zst", ".tar"})
+    if (path.ends_with(ending))
+      throw input_error(
+          "{}: found the ending {}, expected .tns, .tnsb or .mtx; other formats are written by "
+          "'retensor dataset convert'",
+          path, ending);
+  return [](const std::string& to, const Coo& tensor) { write_tns(to, tensor); };
 }
 
 }  // namespace
@@ -482,7 +521,10 @@ retensor_status retensor_read(const char* path, int32_t dtype, retensor_result**
 }
 
 retensor_status retensor_write(const char* path, const retensor_tensor* tensor) {
-  return guarded([&] { write_tns(c_api::given(path, "a path"), c_api::tensor_of(tensor, "x")); });
+  return guarded([&] {
+    const std::string name = c_api::given(path, "a path");
+    c_api::writer_of(name)(name, c_api::tensor_of(tensor, "x"));
+  });
 }
 
 const char* retensor_result_name(const retensor_result* result, int32_t i) {

@@ -126,8 +126,8 @@ RETENSOR_EXPORT const char* retensor_method_summary(int32_t i);
 /* Whether method i solves an operation; 0 beyond the last method. */
 RETENSOR_EXPORT int32_t retensor_method_solves(int32_t i, const char* operation);
 
-/* RETENSOR_OK if the call's method supports its problem on this machine; else RETENSOR_INPUT, and
- * retensor_last_error() says why. */
+/* RETENSOR_OK if the call's method supports its problem on this machine; else RETENSOR_INPUT, or
+ * RETENSOR_DEVICE where the method named needs a GPU that is not there. */
 RETENSOR_EXPORT retensor_status retensor_supports(const retensor_call* call);
 /* Prepares and runs the operation once. The caller has to free the result. */
 RETENSOR_EXPORT retensor_status retensor_run(const retensor_call* call, retensor_result** result);
@@ -135,7 +135,9 @@ RETENSOR_EXPORT retensor_status retensor_run(const retensor_call* call, retensor
 /* Reads a tensor file (.tns, .mtx, binary cache, each plain, gzip or zstd) as a sparse result. */
 RETENSOR_EXPORT retensor_status retensor_read(const char* path, int32_t dtype,
                                               retensor_result** result);
-/* Writes a .tns file with a header of order and mode lengths. */
+/* Writes a file that retensor_read reads back: Matrix Market where the path ends with .mtx, a binary
+ * cache where it ends with .tnsb, else text (.tns) with a header of order and mode lengths. Endings
+ * of other formats (.npz, .gz, ...) are RETENSOR_INPUT. */
 RETENSOR_EXPORT retensor_status retensor_write(const char* path, const retensor_tensor* tensor);
 
 /* The arrays of a result, which live as long as it does; NULL beyond the last. */

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "common/core/rng.hpp"
 #include "common/core/text.hpp"
 #include "common/decompose/singular_vectors.hpp"
@@ -48,8 +48,8 @@ Start default_start(Constraint constraint) {
 
 void check_start(Start law, Constraint constraint) {
   if (constraint == Constraint::nonnegative && (law == Start::spread || law == Start::signs))
-    throw InputError(
-        "found a start of signs for a non-negative model, expected uniform, normal or nvecs");
+    throw input_error("found start {} for a non-negative model, expected uniform, normal or nvecs",
+                      name(law));
 }
 
 std::vector<Matrix> first_factors(Start law, const Coo& x, std::uint64_t rank, std::uint64_t seed,

@@ -257,12 +257,16 @@ bool is_tar(std::string_view bytes) {
 
 TarMember tensor_of_tar(std::string_view bytes, const std::string& name) {
   auto files = TarReader(bytes, name).files();
+  constexpr std::size_t kMostNamed = 3;
+  std::string found =
+      fmt::format("{} files that could be the tensor in the tar archive", files.size());
+  for (std::size_t f = 0; f < std::min(files.size(), kMostNamed); ++f)
+    found += (f == 0 ? ": " : ", ") + files[f].name;
+  if (files.size() > kMostNamed) found += ", ...";
   if (files.size() > 1)
     std::erase_if(files, [](const TarMember& f) { return !is_called_as_its_folder(f.name); });
   if (files.size() == 1) return files.front();
-  throw ParseError(
-      {name}, fmt::format("{} files that could be the tensor in the tar archive", files.size()),
-      "one, or one that is called as its folder");
+  throw ParseError({name}, found, "one, or one that is called as its folder");
 }
 
 }  // namespace retensor

@@ -45,6 +45,8 @@ _rename.restype, _rename.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_ch
 def to_host(array):
     """A NumPy array of anything that NumPy or DLPack takes; copied where it lies on a GPU. Raises
     DeviceError where the library has no CUDA."""
+    if np.ma.is_masked(array):
+        raise InputError("found an array with masked entries, expected one without: fill them")
     if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack_device__"):
         return np.asarray(array)
     device = int(array.__dlpack_device__()[0])

@@ -190,7 +190,7 @@ def _callback(progress, raised):
 def read(path, dtype):
     """The arrays of a tensor file."""
     result = ctypes.c_void_p()
-    checked(library().retensor_read(os.fsencode(path), _code(dtype), ctypes.byref(result)))
+    checked(library().retensor_read(os.fsencode(path), code(dtype), ctypes.byref(result)))
     return _taken(result)[0]
 
 
@@ -212,8 +212,12 @@ def methods():
     return found
 
 
-def _code(dtype):
-    return DTYPES.index(np.dtype(dtype).type)
+def code(dtype, among=DTYPES[:2]):
+    """The retensor_dtype of a type of NumPy; InputError where it is not among those."""
+    try:
+        return among.index(np.dtype(dtype).type)
+    except (TypeError, ValueError):
+        raise InputError(f"found the type {dtype!r}, expected float32 or float64") from None
 
 
 class _Keep:
@@ -237,13 +241,13 @@ class _Keep:
         return lengths
 
     def array(self, array):
-        return _Array(self.data(array), self.lengths(array.shape), array.ndim, _code(array.dtype))
+        return _Array(self.data(array), self.lengths(array.shape), array.ndim, code(array.dtype))
 
     def tensor(self, tensor):
         indices = (ctypes.c_void_p * tensor.ndim)(*map(self.data, tensor.coords))
         self.kept.append(indices)
         return _Tensor(self.lengths(tensor.shape), indices, self.data(tensor.values), tensor.nnz,
-                       tensor.ndim, _code(tensor.dtype))
+                       tensor.ndim, code(tensor.dtype))
 
 
 def _taken(result):

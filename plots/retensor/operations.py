@@ -26,6 +26,13 @@ class Model:
     fit: np.ndarray
     executed: dict    # what ran
 
+    def _of_modes(self, what, given):
+        """What is given for each mode, or nothing; InputError for another number."""
+        if given is not None and len(given) != len(self.factors):
+            raise InputError(f"{what}: found {len(given)}, expected {len(self.factors)}, one for "
+                             "each mode")
+        return [] if given is None else given
+
 
 @dataclass
 class CpModel(Model):
@@ -40,20 +47,24 @@ class CpModel(Model):
         """The entries of the largest magnitude of every component and mode, components in the order
         of their weights, as a DataFrame. `names` has a sequence of names for each mode, or None."""
         import pandas as pd
+        for mode, known in enumerate(self._of_modes("names", names)):
+            if known is not None and len(known) < len(self.factors[mode]):
+                raise InputError(f"names of mode {mode}: found {len(known)}, expected "
+                                 f"{len(self.factors[mode])}")
         rows = []
         for component in np.argsort(-np.abs(self.weights), kind="stable"):
             for mode, factor in enumerate(self.factors):
                 column = factor[:, component]
                 known = names[mode] if names else None
                 for index in np.argsort(-np.abs(column), kind="stable")[:count]:
-                    rows.append({"component": component, "weight": self.weights[component],
-                                 "mode": mode, "index": index, "entry": column[index],
-                                 "name": str(index) if known is None else known[index]})
-        return pd.DataFrame(rows)
+                    rows.append((component, self.weights[component], mode, index, column[index],
+                                 str(index) if known is None else known[index]))
+        return pd.DataFrame(rows, columns=["component", "weight", "mode", "index", "entry", "name"])
 
     def plot(self, modes=None):
         """A matplotlib Figure of the components with the largest weights; `modes` are names."""
         from retensor import components
+        self._of_modes("modes", modes)
         return components.draw(self.weights, self.factors, f"fit {self.fit[-1]:.4f}", modes)
 
     def to_numpy(self):
@@ -150,9 +161,11 @@ def cp(x, rank=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=Non
     give them yourself. With constraint="nonnegative" factors have no negative entry. `checkpoint`
     names a file from which an interrupted run continues; with several starts, the number of each
     is appended. `progress` is called as progress(sweep, fit) after each sweep."""
+    initial = _listed(initial)
+
     def model(number):
         path = f"{checkpoint}.{number + 1}" if checkpoint and starts > 1 else checkpoint
-        arrays, executed = _call("cpd", x, initial or [], method, params, max_sweeps=sweeps,
+        arrays, executed = _call("cpd", x, initial, method, params, max_sweeps=sweeps,
                                  tolerance=tolerance, seed=whole("seed", seed) + number,
                                  start=start, ranks=_ranks(rank, initial), constraint=constraint,
                                  checkpoint=None if path is None else os.fspath(path),
@@ -160,7 +173,7 @@ def cp(x, rank=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=Non
         return CpModel(_factors(arrays), arrays["fit"], executed, arrays["weights"],
                        float(arrays["true_fit"][0]))
 
-    return _best("cp", starts, model)
+    return _best("cp", starts, model, initial, start)
 
 
 def tucker(x, ranks=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=None, start=None,
@@ -171,20 +184,29 @@ def tucker(x, ranks=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initia
     `initial` are first factors, I_m x R_m, in its place."""
     if isinstance(ranks, (int, np.integer)):
         raise InputError(f"tucker: found ranks {ranks}, expected one for each mode")
+    initial = _listed(initial)
 
     def model(number):
-        arrays, executed = _call("tucker", x, initial or [], method, params, max_sweeps=sweeps,
+        arrays, executed = _call("tucker", x, initial, method, params, max_sweeps=sweeps,
                                  tolerance=tolerance, seed=whole("seed", seed) + number,
-                                 ranks=list(ranks or []), start=start)
+                                 ranks=_listed(ranks), start=start)
         return TuckerModel(_factors(arrays), arrays["fit"], executed, arrays["core"])
 
-    return _best("tucker", starts, model)
+    return _best("tucker", starts, model, initial, start)
 
 
-def _best(operation, starts, model):
+def _listed(given):
+    """Of None, a sequence, or an array, whose truth NumPy does not tell."""
+    return [] if given is None else list(given)
+
+
+def _best(operation, starts, model, initial, start):
     """The model of the best fit, of those with the numbers 0 to starts - 1."""
     if whole("starts", starts) < 1:
         raise InputError(f"{operation}: found {starts} starts, expected 1 or more")
+    if starts > 1 and (initial or start == "nvecs"):
+        raise InputError(f"{operation}: found {starts} starts, expected 1: "
+                         f"{'initial factors' if initial else 'nvecs'} are the same every time")
     return max((model(number) for number in range(starts)), key=lambda one: one.fit[-1])
 
 
@@ -195,12 +217,8 @@ def _run(operation, x, dense, method, params, **members):
 def _call(operation, x, dense, method, params, y=None, **members):
     x = tensor(x)
     dense = [np.ascontiguousarray(real(dlpack.to_host(matrix)), x.dtype) for matrix in dense]
-    y = None if y is None else _as(tensor(y), x.dtype)
+    y = None if y is None else tensor(y, x.dtype)
     return library.call(operation, x, y, dense, method=method, params=_text(params), **members)
-
-
-def _as(other, dtype):
-    return Tensor(other.coords, other.values.astype(dtype), other.shape)
 
 
 def _text(params):

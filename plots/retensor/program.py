@@ -87,12 +87,34 @@ class Run:
                     process.wait()
 
 
-def run(spec, out=None, profile=None, **changes):
+def run(spec, out=None, profile=None, allow_foreign=False, **changes):
     """Measure a spec, a path or a map, with `changes` merged into it; returns a Run. `out` is the
     result file, by default a temporary one that lives as long as the Run; `profile` an overlay that
-    the spec names."""
-    content = read_spec(spec, **changes)
-    return Run(content, out, ["--with", profile] if profile else [])
+    the spec names. External code runs with your rights, and only with `allow_foreign`; its paths
+    are relative to the folder of the spec, those of a map to the working directory."""
+    folder = Path() if isinstance(spec, dict) else Path(spec).parent
+    content = _rooted(read_spec(spec, **changes), folder.resolve())
+    options = ["--with", profile] if profile else []
+    return Run(content, out, options + ["--allow-foreign"] * bool(allow_foreign))
+
+
+def _rooted(content, folder):
+    """The spec with absolute paths of external code, as it is run from another folder."""
+    def absolute(word):
+        path = folder / str(word)
+        return str(path) if path.is_file() else word
+
+    def of(method):
+        keys = [key for key in ("command", "library") if key in method]
+        changed = {key: absolute(method[key]) for key in keys}
+        if keys and "args" in method:
+            changed["args"] = [absolute(word) for word in method["args"]]
+        return {**method, **changed}
+
+    methods = content.get("methods")
+    if not isinstance(methods, list) or not all(isinstance(one, dict) for one in methods):
+        return content  # which the program refuses
+    return {**content, "methods": list(map(of, methods))}
 
 
 def read_spec(spec, **changes):

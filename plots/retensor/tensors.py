@@ -44,12 +44,12 @@ class Tensor:
 
     def __repr__(self):
         lengths = " x ".join(map(str, self.shape))
-        return f"<Tensor {lengths}, {self.nnz} nonzeros, {self.dtype}>"
+        return f"<Tensor {lengths}, {self.nnz} nonzero{'s' * (self.nnz != 1)}, {self.dtype}>"
 
     @classmethod
     def read(cls, path, dtype=np.float32):
-        """A .tns, .mtx or binary cache file, plain, gzip or zstd. Raises InputError with file, line
-        and column of what is wrong."""
+        """A .tns, .mtx, .smtx, GenTen or .tnsb file, plain, gzip or zstd, its values in float32 or
+        float64. Raises InputError with file, line and column of what is wrong."""
         return cls.from_arrays(library.read(path, dtype))
 
     @classmethod
@@ -61,7 +61,7 @@ class Tensor:
     @classmethod
     def from_numpy(cls, array):
         """The nonzeros of a dense array of order 1 to 8."""
-        array = real(np.asarray(array))
+        array = real(dlpack.to_host(array))
         if array.ndim == 0:
             raise InputError(f"found {array.item()!r}, expected an array of order 1 to 8")
         coords = array.nonzero()
@@ -81,8 +81,21 @@ class Tensor:
         return cls(tuple(array.coords), array.data, array.shape)
 
     def write(self, path):
-        """Write a .tns file with a header of order and mode lengths."""
+        """Write a file: Matrix Market where the path ends with .mtx, a binary tensor where it ends
+        with .tnsb, else text (.tns) with a header of order and mode lengths."""
         library.write(path, self)
+
+    def astype(self, dtype):
+        """The tensor with values in float32 or float64. Raises InputError for a value that the type
+        does not hold."""
+        library.code(dtype)
+        with np.errstate(over="ignore"):
+            values = self.values.astype(dtype)
+        lost = np.isfinite(self.values) & ~np.isfinite(values)
+        if lost.any():
+            raise InputError(f"found the value {self.values[lost][0]}, expected one that "
+                             f"{np.dtype(dtype)} holds")
+        return Tensor(self.coords, values, self.shape)
 
     def to_numpy(self):
         """A dense array. Raises MemoryError where it does not fit."""
@@ -116,13 +129,19 @@ def real(array):
     raise InputError(f"found values of type {array.dtype}, expected real numbers")
 
 
-def tensor(data):
+def tensor(data, dtype=None):
     """A Tensor from a Tensor, the path of a file, a sparse array of SciPy or of
-    PyData Sparse, or anything dense that NumPy or DLPack takes."""
+    PyData Sparse, or anything dense that NumPy or DLPack takes. `dtype` is the type of the values,
+    float32 or float64; without it those of a file are read as float32."""
+    if isinstance(data, str) or hasattr(data, "__fspath__"):
+        return Tensor.read(data, np.float32 if dtype is None else dtype)
+    found = _tensor(data)
+    return found if dtype in (None, found.dtype) else found.astype(dtype)
+
+
+def _tensor(data):
     if isinstance(data, Tensor):
         return data
-    if isinstance(data, str) or hasattr(data, "__fspath__"):
-        return Tensor.read(data)
     if hasattr(data, "tocoo"):
         return Tensor.from_scipy(data)
     if hasattr(data, "coords") and hasattr(data, "data"):

@@ -155,7 +155,7 @@ def test_files_of_frostt_arrive(public, name, content, keys):
     ("nell2", packed(TNS)[:-9], {}, "a complete gzip archive"),
     ("nell2", packed(TNS + "1 1 1 3\n"), {"nnz": 4}, "1, 1, 1"),
     ("darpa", tar([("._t.tns", b"x")]), {}, "0 files that could be the tensor"),
-    ("darpa", tar([("a.tns", TNS.encode()), ("b.tns", TNS.encode())]), {}, "0 files that could be"),
+    ("darpa", tar([("a.tns", TNS.encode()), ("b.tns", TNS.encode())]), {}, "2 files that could be"),
     ("darpa", gzip.compress(tar([("t.tns", b"x" * 2000)], "w:")[:1500]), {}, "a member cut short"),
     ("lanl2", with_sidecar(from_zero(TNS) + "4 0 0 1\n"), {"nnz": 4},
      "index 4 of mode 1 in a file that counts from zero, expected at most 3"),

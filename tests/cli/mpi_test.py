@@ -53,7 +53,7 @@ def tensor(tmp_path_factory):
     while len(places) < 3000:
         places.add(tuple(dice.randint(1, length) for length in SHAPE))
     path = tmp_path_factory.mktemp("tensor") / "random.tns"
-    path.write_text("".join(f"{i} {j} {k} {dice.random():.6f}\n" for i, j, k in sorted(places)))
+    path.write_text("".join(f"{i} {j} {k} {dice.random()}\n" for i, j, k in sorted(places)))
     return path
 
 
@@ -103,10 +103,25 @@ def test_a_binary_tensor_gives_the_model_of_the_text(tensor, tmp_path, rule):
     done = subprocess.run([RETENSOR, "dataset", "convert", tensor, binary], capture_output=True,
                           text=True, check=False)
     assert done.returncode == 0, done.stderr
+    # Both in double precision: the digits of the text are no numbers of single precision.
     text = decomposition(3, tensor, "--max-sweeps", 3, "--dist", rule)
-    # Values are kept in single precision there.
     assert decomposition(3, binary, "--max-sweeps", 3, "--dist", rule)["fit_curve"] == \
-        pytest.approx(text["fit_curve"], rel=1e-5)
+        pytest.approx(text["fit_curve"], rel=1e-13)
+
+
+def test_the_model_is_written_as_by_one_process(tensor, tmp_path):
+    decomposition(2, tensor, "--max-sweeps", 4, "--output", tmp_path / "two")
+    done = subprocess.run([RETENSOR, "cp", tensor, *map(str, HOW[:2]), "--method", "pasta.cpu.coo",
+                           "--type", "f64", "--start", "signs", "--max-sweeps", "4",
+                           "--tolerance", "0", "--output", tmp_path / "one"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert sorted(path.name for path in (tmp_path / "two").iterdir()) == names
+    for name in names:
+        if name.endswith(".txt"):
+            one, two = ((tmp_path / model / name).read_text().split() for model in ("one", "two"))
+            assert list(map(float, two)) == pytest.approx(list(map(float, one)), rel=1e-6), name
 
 
 def distributed(workspace, **params):
@@ -180,7 +195,7 @@ def test_a_process_that_is_killed_ends_all_and_leaves_a_checkpoint(tensor, tmp_p
                                                                    victim):
     checkpoint = tmp_path / "model"
     call = [PROGRAM, tensor, *HOW, "--max-sweeps", "100000", "--dist", RULES[victim % len(RULES)],
-            "--checkpoint", checkpoint, "--every", "5"]
+            "--checkpoint", checkpoint, "--checkpoint-every", "5"]
     with subprocess.Popen(command(processes, *call), text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, env=environment()) as running:
         wait_until(checkpoint.exists, 30, "a checkpoint")
@@ -198,7 +213,7 @@ def test_a_process_that_is_killed_ends_all_and_leaves_a_checkpoint(tensor, tmp_p
 def test_a_checkpoint_of_another_run_and_a_damaged_one_are_refused(tensor, tmp_path):
     checkpoint = tmp_path / "model"
     call = [PROGRAM, tensor, *HOW, "--checkpoint", checkpoint]
-    with subprocess.Popen(command(2, *call, "--max-sweeps", "100000", "--every", "5"),
+    with subprocess.Popen(command(2, *call, "--max-sweeps", "100000", "--checkpoint-every", "5"),
                           stderr=subprocess.DEVNULL, env=environment()) as running:
         wait_until(checkpoint.exists, 30, "a checkpoint")
         running.terminate()
@@ -214,11 +229,40 @@ def test_wrong_input_is_refused_by_all(tensor):
     assert done.returncode == 2
     assert "expected one of allreduce, owner, medium" in done.stderr
     done = run(2, PROGRAM, tensor)
-    assert done.returncode == 2 and "method" in done.stderr
+    assert done.returncode == 2 and "expected --method" in done.stderr
     done = run(2, PROGRAM, tensor, "--method", "pasta.cpu.coo", "--checkpoint", "model",
-               "--every", "0")
-    assert done.returncode == 2 and "--every: found 0, expected 1 or more" in done.stderr
+               "--checkpoint-every", "0")
+    assert done.returncode == 2 and "--checkpoint-every: found 0, expected 1 or more" in done.stderr
     done = run(2, PROGRAM, tensor, "--method", "flycoo.cpu", "--dist", "owner")
     assert done.returncode == 2 and "flycoo.cpu" in done.stderr
-    done = run(2, PROGRAM, "nowhere.tns")
+    done = run(2, PROGRAM, "nowhere.tns", "--method", "pasta.cpu.coo")
     assert done.returncode == 2 and "nowhere.tns" in done.stderr
+
+
+@pytest.mark.parametrize("wrong, said", [
+    (["--max-sweeps", "0"], "--max-sweeps: found 0, expected 1 or more"),
+    (["--tolerance", "nan"], "--tolerance: found nan, expected a finite number"),
+    (["--rank", "0"], "--rank: found 0, expected 1 or more"),
+    (["--output", "a.tns"], "--output: found a.tns, expected a folder"),
+    (["--checkpoint", "nowhere/model"], "--checkpoint: nowhere/model"),
+    (["--dtype", "f32"], "retensor-mpi: unknown option '--dtype'")])
+def test_what_would_waste_a_run_is_refused_before_it(tmp_path, monkeypatch, wrong, said):
+    monkeypatch.chdir(tmp_path)
+    Path("a.tns").write_text("1 1 1 1\n2 2 2 2\n")
+    done = run(2, PROGRAM, "a.tns", "--method", "pasta.cpu.coo", *wrong)
+    assert done.returncode == 2 and said in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("content, code, said", [
+    ("3\n4 5 6\n", 2, "a.tns: the tensor has no nonzeros"),
+    ("1 1 1 1e300\n2 2 2 1\n", 2, "as the largest magnitude of a value"),
+    ("1 1 4294967295 1\n2 2 2 2\n", 3, "the factors take")])
+def test_tensors_without_a_model_are_refused(tmp_path, monkeypatch, content, code, said):
+    monkeypatch.chdir(tmp_path)
+    Path("a.tns").write_text(content)
+    done = run(2, PROGRAM, "a.tns", "--method", "pasta.cpu.coo", "--rank", "4096")
+    assert done.returncode == code and said in done.stderr, done.stderr
+
+
+def test_the_help_names_the_program():
+    assert run(1, PROGRAM, "--help").stdout.startswith("Usage: retensor-mpi TENSOR [options]")

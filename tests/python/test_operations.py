@@ -157,6 +157,12 @@ def test_a_decomposition_starts_from_given_factors():
     close(model.factors[0], update / norms)
 
 
+def test_factors_and_ranks_may_be_arrays():
+    cube = np.arange(27.0).reshape(3, 3, 3)
+    assert retensor.cp(cube, initial=np.ones((3, 3, 1)), sweeps=1).factors[0].shape == (3, 1)
+    assert retensor.tucker(cube, np.array([2, 1, 2]), sweeps=1).core.shape == (2, 1, 2)
+
+
 def test_the_best_of_several_starts_is_kept():
     case = random_case(23, 3)
     each = [retensor.cp(case.dense, 2, seed=seed, sweeps=5).fit[-1] for seed in (4, 5, 6)]
@@ -310,6 +316,17 @@ def test_a_method_is_chosen_that_does_not_round():
     (lambda c: retensor.cp(c.dense, 2, tolerance=float("nan")), "tolerance nan, expected 0"),
     (lambda c: retensor.cp(c.dense, 2, progress=3), "progress: found 3, expected a function"),
     (lambda c: retensor.cp(c.dense, 2, initial=c.factors), "rank 2 beside initial factors of 4"),
+    (lambda c: retensor.cp(c.dense, 2, start="spread", constraint="nonnegative"),
+     "found start spread for a non-negative model"),
+    (lambda c: retensor.cp(c.dense, initial=c.factors, starts=2), "initial factors are the same"),
+    (lambda c: retensor.cp(c.dense, 2, start="nvecs", starts=2), "nvecs are the same every time"),
+    (lambda c: retensor.tucker(c.dense, [2, 2, 2], start="nvecs", starts=2), "found 2 starts"),
+    (lambda c: retensor.cp(c.dense, initial=c.factors, start="normal"), "start beside first"),
+    (lambda c: retensor.contract("abc,bd->acd", c.dense, np.eye(c.dense.shape[1]) * 1e300),
+     "1e.300, expected one that float32 holds"),
+    (lambda c: retensor.cp(c.dense, 2).top(2, [None]), "names: found 1, expected 3"),
+    (lambda c: retensor.cp(c.dense, 2).top(2, [["a"], None, None]), "names of mode 0: found 1"),
+    (lambda c: retensor.cp(c.dense, 2).plot(["a"]), "modes: found 1, expected 3"),
     (lambda c: retensor.methods("mtkrp"), "found operation 'mtkrp'"),
 ])
 def test_bad_input_is_refused_in_words(call, words):
@@ -327,7 +344,7 @@ def test_a_gpu_method_says_why_it_cannot_run():
     case = random_case(22, 3)
     try:
         found = retensor.mttkrp(case.dense, case.factors, 0, "parti.cuda")
-    except retensor.RetensorError as error:
+    except retensor.DeviceError as error:
         assert "CUDA" in str(error) or "device" in str(error)
     else:
         close(found, mttkrp_of(case, 0))

@@ -95,6 +95,10 @@ def test_a_frame_of_something_else_is_refused():
 def test_a_figure_that_cannot_be_drawn_is_bad_input():
     with pytest.raises(retensor.InputError, match="y can't be a rate"):
         retensor.plot(SPEC, rows=ROWS, kind="speedups", y="gflops", to={"method": "flycoo.cpu"})
+    frame = retensor.load(ROWS)
+    frame["artifact"] = "own/x"
+    with pytest.raises(retensor.InputError, match="^own/x: unknown figure kind 'line'; known: "):
+        retensor.plot(frame, kind="line")
 
 
 @pytest.mark.pypi
@@ -128,6 +132,22 @@ def test_a_run_that_is_left_early_stops(tmp_path):
         break
     assert row["status"] == "ok"
     assert 0 < len(retensor.load(tmp_path / "rows.jsonl")) < 1197
+
+
+def test_external_code_runs_when_it_is_allowed(tmp_path):
+    """Its path is relative to the folder of the spec, and the program gets another spec."""
+    (tmp_path / "x.tns").write_text("1 1 2.5\n2 3 1\n")
+    (tmp_path / "theirs").write_text("#!/bin/sh\nread -r _\n"
+                                     """echo '{"status": "unsupported", "reason": "too hard"}'\n""")
+    (tmp_path / "theirs").chmod(0o755)
+    spec = tmp_path / "mine.yaml"
+    spec.write_text("{schema: 1, artifact: own/theirs, title: t, operation: spmm, axes: {rank: 2}, "
+                    "measure: {samples: 1}, methods: [{id: theirs.cpu, command: ./theirs}]}")
+    how = {"axes": {"dataset": str(tmp_path / "x.tns")}}
+    with pytest.raises(retensor.InputError, match="allow"):
+        list(retensor.run(spec, **how))
+    row, = retensor.run(spec, allow_foreign=True, **how)
+    assert row["status"] == "unsupported" and "too hard" in row["reason"]
 
 
 def test_a_wrong_spec_is_refused_with_its_place():

@@ -77,6 +77,44 @@ def test_files_come_and_go(tmp_path):
     same(retensor.tensor(str(path)), dense.astype(np.float32))
 
 
+def test_a_file_is_read_in_the_type_that_is_asked_for(tmp_path):
+    (tmp_path / "x.tns").write_text("1 1 0.1\n2 2 1e300\n")
+    x = retensor.tensor(tmp_path / "x.tns", dtype="float64")
+    assert x.dtype == np.float64 and list(x.values) == [0.1, 1e300]
+    assert retensor.tensor(x) is x
+    with pytest.raises(retensor.InputError, match=r"1e\+300, expected one that float32 holds"):
+        retensor.tensor(x, dtype=np.float32)
+    assert retensor.tensor(np.ones((2, 2)), dtype="f4").dtype == np.float32
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f2", "u4", "no type"])
+def test_other_types_are_refused(tmp_path, dtype):
+    (tmp_path / "x.tns").write_text("1 1 0.1\n")
+    for data in (tmp_path / "x.tns", np.ones(3)):
+        with pytest.raises(retensor.InputError, match=f"'{dtype}', expected float32 or float64"):
+            retensor.tensor(data, dtype)
+
+
+@pytest.mark.parametrize("ending", ["tns", "mtx", "tnsb"])
+def test_a_file_is_what_its_name_says(tmp_path, ending):
+    dense = random_case(6, 2, dtype=np.float64).dense
+    path = tmp_path / f"x.{ending}"
+    retensor.tensor(dense).write(path)
+    same(retensor.tensor(path, dtype=np.float64), dense)
+    assert path.read_bytes().startswith({"tns": b"2\n", "mtx": b"%%Mat", "tnsb": b"TNSB"}[ending])
+
+
+def test_a_name_of_a_format_that_is_not_written_is_refused(tmp_path):
+    for ending in ("npz", "h5", "smtx", "tns.gz"):
+        with pytest.raises(retensor.InputError, match="expected .tns, .tnsb or .mtx"):
+            retensor.tensor(np.ones((2, 2))).write(tmp_path / f"x.{ending}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_nonzero_is_told_in_the_singular():
+    assert repr(retensor.Tensor([[0]], [1.5], (3,))) == "<Tensor 3, 1 nonzero, float64>"
+
+
 def test_a_bad_file_is_refused_with_its_place(tmp_path):
     path = tmp_path / "x.tns"
     path.write_text("1 2 3 4.5\n1 2 x 4.5\n")
@@ -107,6 +145,7 @@ def test_impossible_tensors_are_refused(coords, values, shape, words):
     (None, "type object, expected real numbers"),
     (np.array(["a"]), "expected real numbers"),
     (np.ones((2, 2), complex), "type complex128"),
+    (np.ma.array([1, 2], mask=[0, 1]), "masked entries"),
 ])
 def test_what_is_no_tensor_is_refused(data, words):
     with pytest.raises(retensor.InputError, match=words):

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "common/c_api/retensor.h"
+#include "tests/unit/temporary_folder.hpp"
 
 namespace {
 
@@ -386,4 +387,71 @@ TEST_CASE("methods are counted up to the last") {
   CHECK(retensor_method_id(-1) == nullptr);
   CHECK(retensor_method_solves(count, "ttv") == 0);
   CHECK(retensor_c_api() == RETENSOR_C_API);
+}
+
+TEST_CASE("a method of a GPU that is not there is an error of the device") {
+  const Small small;
+  auto call = small.ttv();
+  call.method = "pasta.cuda.coo";
+  retensor_result* result = nullptr;
+  const auto status = retensor_run(&call, &result);
+  retensor_result_free(result);
+  CHECK((status == RETENSOR_OK || status == RETENSOR_DEVICE));
+  CHECK(retensor_supports(&call) == status);
+}
+
+TEST_CASE("a decomposition refuses what it would ignore or what kills it") {
+  Small small;
+  auto call = small.ttv();
+  call.operation = "cpd";
+  call.dense_count = 0;
+  call.max_sweeps = 1;
+  const std::array<std::uint64_t, 3> ranks = {1, 1, 1};
+  call.ranks = ranks.data();
+  call.rank_count = 2;
+  CHECK(refusal(call) == "cpd: found 2 ranks, expected one");
+
+  const std::array<std::uint64_t, 2> shapes[] = {{2, 1}, {3, 1}, {2, 1}};
+  const std::array<float, 3> ones = {1, 1, 1};
+  const retensor_array first[] = {{ones.data(), shapes[0].data(), 2, RETENSOR_F32},
+                                  {ones.data(), shapes[1].data(), 2, RETENSOR_F32},
+                                  {ones.data(), shapes[2].data(), 2, RETENSOR_F32}};
+  call.rank_count = 0;
+  call.dense = first;
+  call.dense_count = 3;
+  call.start = "normal";
+  CHECK(refusal(call) == "cpd: found a start beside first factors, expected one of them");
+
+  // 48 TiB of factors, which the kernel would promise and not have.
+  small.dims.fill(std::uint64_t{1} << 32);
+  const std::array<std::uint64_t, 3> wide = {512, 512, 512};
+  for (const auto& [operation, count] : {std::pair{"tucker", 3}, std::pair{"cpd", 1}}) {
+    call = small.ttv();
+    call.operation = operation;
+    call.dense_count = 0;
+    call.max_sweeps = 1;
+    call.ranks = wide.data();
+    call.rank_count = count;
+    retensor_result* result = nullptr;
+    CHECK(retensor_run(&call, &result) == RETENSOR_MEMORY);
+    CHECK(std::string(retensor_last_error()).starts_with("the factors take 49152.0 GiB"));
+  }
+}
+
+TEST_CASE("files are written in the format that their names promise") {
+  const retensor::testing::TemporaryFolder folder;
+  const Small small;
+  for (const char* name : {"x.tns", "x.tnsb", "x"}) {
+    REQUIRE(retensor_write(folder.file(name).c_str(), &small.x) == RETENSOR_OK);
+    retensor_result* back = nullptr;
+    REQUIRE(retensor_read(folder.file(name).c_str(), RETENSOR_F32, &back) == RETENSOR_OK);
+    CHECK(static_cast<const float*>(array_of(back, "values")->data)[2] == 4);
+    retensor_result_free(back);
+  }
+  CHECK(retensor_write(folder.file("x.mtx").c_str(), &small.x) == RETENSOR_INPUT);  // of order 3
+  for (const char* name : {"x.npz", "x.h5", "x.smtx", "x.tns.gz"}) {
+    CHECK(retensor_write(folder.file(name).c_str(), &small.x) == RETENSOR_INPUT);
+    CHECK(std::string(retensor_last_error()).find("expected .tns, .tnsb or .mtx") !=
+          std::string::npos);
+  }
 }

@@ -72,8 +72,8 @@ TEST_CASE("among several the one that is called as its folder") {
   const auto matrix = member("M/M.mtx", "matrix"), vector = member("M/M_b.mtx", "vector");
   CHECK(tensor_of_tar(archive({vector, matrix}), "a.tar").content == "matrix");
   CHECK(contains(tar_refusal(archive({vector, member("M/M_x.mtx", "x")})),
-                 "a.tar: found 0 files that could be the tensor in the tar archive, expected one, "
-                 "or one that is called as its folder"));
+                 "a.tar: found 2 files that could be the tensor in the tar archive: M/M_b.mtx, "
+                 "M/M_x.mtx, expected one, or one that is called as its folder"));
   CHECK(contains(tar_refusal(archive({matrix, member("N/N.mtx", "other")})), "found 2 files"));
   CHECK(contains(tar_refusal(archive({member("._d.tns", "macOS")})), "found 0 files"));
   CHECK(contains(tar_refusal(archive({})), "found 0 files"));
@@ -88,7 +88,7 @@ TEST_CASE("long names of pax and GNU tar belong to the next member alone") {
           name);
     // Renamed, the sidecar is a second file.
     const auto sidecar = member("._" + name.substr(0, 90), "macOS");
-    CHECK(contains(tar_refusal(archive({told, sidecar, member(other, kInside)})), "found 0 files"));
+    CHECK(contains(tar_refusal(archive({told, sidecar, member(other, kInside)})), "found 2 files"));
     CHECK(tensor_of_tar(archive({sidecar, member(other, kInside)}), "a.tar").name == other);
   }
 }

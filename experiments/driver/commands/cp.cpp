@@ -1,12 +1,10 @@
 // retensor cp: a CP decomposition by alternating least squares, from several starts.
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <string>
 
@@ -22,7 +20,7 @@
 #include "common/decompose/text_params.hpp"
 #include "common/device/device.hpp"
 #include "common/io/files.hpp"
-#include "common/io/npz.hpp"
+#include "common/machine/room.hpp"
 #include "common/measure/timing.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/commands/decomposition.hpp"
@@ -226,40 +224,6 @@ void sweep_on(cpd::Als& last, int sweeps, Start& start, StageTimer& timer) {
   start.true_fit = true_fit_of(last, start.model);
 }
 
-/// The components in the order of their weights, the largest first.
-KruskalModel by_weight(const KruskalModel& model) {
-  std::vector<std::size_t> order(model.weights.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(
-      order, [&](std::size_t a, std::size_t b) { return model.weights[a] > model.weights[b]; });
-  auto sorted = model;
-  for (std::size_t r = 0; r < order.size(); ++r) {
-    sorted.weights[r] = model.weights[order[r]];
-    for (std::size_t m = 0; m < model.factors.size(); ++m)
-      for (std::uint64_t i = 0; i < model.factors[m].rows(); ++i)
-        sorted.factors[m].set(i, r, model.factors[m].at(i, order[r]));
-  }
-  return sorted;
-}
-
-void write_arrays(const fs::path& path, const KruskalModel& model) {
-  NpzWriter npz(path.string());
-  npz.add("weights", model.weights);
-  npz.add("fit", model.fit);
-  for (std::size_t m = 0; m < model.factors.size(); ++m)
-    npz.add(fmt::format("factor_{}", m), model.factors[m]);
-  npz.commit();
-}
-
-void write_model(const fs::path& folder, const KruskalModel& model) {
-  remove_older_model(folder, model.factors.size(), "core.tns");
-  write_text(folder / "weights.txt", model.weights);
-  write_text(folder / "fit.txt", model.fit);
-  for (std::size_t m = 0; m < model.factors.size(); ++m)
-    write_text(folder / factor_file(m), model.factors[m]);
-  write_arrays(folder / "model.npz", model);
-}
-
 /// Draws the components; returns the exit code of the Python package.
 int draw(const std::string& path, const KruskalModel& model) {
   const ScratchFolder scratch;
@@ -376,7 +340,7 @@ int cp_command(const Given& given) {
   const auto tensor = tensor_of(given, spec.dtype);
   cpd::check_norm(tensor->values);
   make_output(given);
-  expect_room(tensor->dims, Dims(tensor->dims.size(), spec.rank), spec.dtype);
+  expect_room_for_factors(tensor->dims, Dims(tensor->dims.size(), spec.rank), spec.dtype);
   const auto asked_at = Clock::now();
   const auto taken = method_of(given, registry, spec, tensor);
   const double advised = seconds_since(asked_at);

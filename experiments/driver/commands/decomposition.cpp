@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 #include <limits>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -16,9 +17,8 @@
 #include "common/decompose/text_params.hpp"
 #include "common/io/cache.hpp"
 #include "common/io/files.hpp"
+#include "common/io/npz.hpp"
 #include "common/io/read.hpp"
-#include "common/machine/machine.hpp"
-#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/facts.hpp"
 #include "experiments/driver/spec/methods.hpp"
 
@@ -126,19 +126,6 @@ std::shared_ptr<const Coo> tensor_of(const Given& given, std::optional<DType> ty
   return tensor;
 }
 
-void expect_room(const Dims& dims, const Dims& ranks, DType type) {
-  constexpr double kCopies = 2;  // of the problem and of the model
-  double elements = 0;
-  for (std::size_t m = 0; m < std::min(dims.size(), ranks.size()); ++m)
-    elements += static_cast<double>(dims[m]) * static_cast<double>(ranks[m]);
-  constexpr double kMost = 9e18;
-  const auto bytes = std::min(kCopies * elements * static_cast<double>(size_of(type)), kMost);
-  const auto room = cpu_facts().memory_bytes;
-  if (room > 0 && bytes > static_cast<double>(room))
-    throw OutOfMemory(fmt::format("the factors take {} or more, this machine has {} of memory",
-                                  bytes_text(static_cast<Count>(bytes)), bytes_text(room)));
-}
-
 void expect_writable(const std::string& option, const fs::path& path) {
   try {
     const AtomicFile probe(path.string());  // leaves nothing behind
@@ -192,7 +179,7 @@ TakenMethod taken_method(const Given& given, const Registry& registry, const Pro
       advise::advise_here(registry, Problem::outline(spec, tensor), facts, {calls}, allowed),
       advise::Wish{calls}, !given.flag("no-trial"));
   return {.method = planned,
-          .note = fmt::format("chosen for {:g} calls", calls),
+          .note = fmt::format("chosen for {:g} call{}", calls, calls == 1 ? "" : "s"),
           .planned = std::move(planned)};
 }
 
@@ -250,6 +237,39 @@ void write_text(const std::filesystem::path& path, const std::vector<double>& nu
   std::string text;
   for (const auto number : numbers) text += fmt::format("{:.17g}\n", number);
   write_file(path, text);
+}
+
+KruskalModel by_weight(const KruskalModel& model) {
+  std::vector<std::size_t> order(model.weights.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(
+      order, [&](std::size_t a, std::size_t b) { return model.weights[a] > model.weights[b]; });
+  auto sorted = model;
+  for (std::size_t r = 0; r < order.size(); ++r) {
+    sorted.weights[r] = model.weights[order[r]];
+    for (std::size_t m = 0; m < model.factors.size(); ++m)
+      for (std::uint64_t i = 0; i < model.factors[m].rows(); ++i)
+        sorted.factors[m].set(i, r, model.factors[m].at(i, order[r]));
+  }
+  return sorted;
+}
+
+void write_arrays(const fs::path& path, const KruskalModel& model) {
+  NpzWriter npz(path.string());
+  npz.add("weights", model.weights);
+  npz.add("fit", model.fit);
+  for (std::size_t m = 0; m < model.factors.size(); ++m)
+    npz.add(fmt::format("factor_{}", m), model.factors[m]);
+  npz.commit();
+}
+
+void write_model(const fs::path& folder, const KruskalModel& model) {
+  remove_older_model(folder, model.factors.size(), "core.tns");
+  write_text(folder / "weights.txt", model.weights);
+  write_text(folder / "fit.txt", model.fit);
+  for (std::size_t m = 0; m < model.factors.size(); ++m)
+    write_text(folder / factor_file(m), model.factors[m]);
+  write_arrays(folder / "model.npz", model);
 }
 
 }  // namespace retensor::driver

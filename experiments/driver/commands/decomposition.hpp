@@ -44,9 +44,6 @@ std::optional<DType> type_of(const Given& given);
 /// sets of the registry are kept in single precision. Says on stderr where the model, which is
 /// derived from its values, may not be passed on. Throws InputError where it has no nonzero.
 std::shared_ptr<const Coo> tensor_of(const Given& given, std::optional<DType> type);
-/// Throws OutOfMemory where the factors, with `ranks` columns by mode, are more than the machine
-/// holds: the kernel would end the program without a word.
-void expect_room(const Dims& dims, const Dims& ranks, DType type);
 
 /// A file that can be written at `path`, else an InputError that names the option: said before a
 /// long run, whose result would be lost.
@@ -107,5 +104,12 @@ class FitProgress {
 void write_text(const std::filesystem::path& path, const Matrix& matrix);
 /// A number a line.
 void write_text(const std::filesystem::path& path, const std::vector<double>& numbers);
+
+/// The components in the order of their weights, the largest first.
+KruskalModel by_weight(const KruskalModel& model);
+/// The model as one .npz file.
+void write_arrays(const std::filesystem::path& path, const KruskalModel& model);
+/// The same and text files in the folder of --output.
+void write_model(const std::filesystem::path& folder, const KruskalModel& model);
 
 }  // namespace retensor::driver

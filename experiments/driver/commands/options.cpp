@@ -29,9 +29,8 @@ po::options_description with_help(const po::options_description& options) {
 void refuse_option(const Usage& usage, const std::string& option,
                    const std::vector<std::string>& known) {
   if (option == "--json")
-    throw input_error("{}: there is no --json: {}", usage.command(), usage.without_json);
-  throw input_error("{}: unknown option '{}'{}", usage.command(), option,
-                    suggestion(option, known));
+    throw input_error("{}there is no --json: {}", usage.lead(), usage.without_json);
+  throw input_error("{}unknown option '{}'{}", usage.lead(), option, suggestion(option, known));
 }
 
 /// Whether an option takes such numbers, one or several, and `text` is none.
@@ -106,7 +105,8 @@ std::vector<OptionFacts> facts_of(const po::options_description& options) {
 
 std::string help_text(const Usage& usage, const po::options_description& options) {
   std::ostringstream text;
-  text << fmt::format("Usage: retensor {} [options]\n\n{}\n\n", usage.synopsis, usage.summary)
+  text << fmt::format("Usage: {}{} [options]\n\n{}\n\n", usage.program, usage.synopsis,
+                      usage.summary)
        << with_help(options) << fmt::format("\nExample:\n  {}\n", usage.example);
   return text.str();
 }
@@ -131,12 +131,10 @@ std::optional<Given> parse_options(const Usage& usage, const po::options_descrip
   } catch (const po::unknown_option& e) {
     refuse_option(usage, e.get_option_name(), option_names(options));
   } catch (const po::too_many_positional_options_error&) {
-    throw input_error(
-        "{}: found more arguments than 'retensor {}' takes (see: retensor "
-        "{} --help)",
-        usage.command(), usage.synopsis, usage.command());
+    throw input_error("{}found more arguments than '{}{}' takes (see: {})", usage.lead(),
+                      usage.program, usage.synopsis, usage.help());
   } catch (const po::error& e) {
-    throw input_error("{} (see: retensor {} --help)", e.what(), usage.command());
+    throw input_error("{} (see: {})", e.what(), usage.help());
   }
   if (given.count("help") != 0) return std::nullopt;
   return Given(std::move(given), args, scopes_of(options));

@@ -24,9 +24,15 @@ struct Usage {
   int positionals = 0;   ///< most positional arguments; -1: any number
   /// Why the command has no --json, where it has none.
   std::string without_json = "it prints only the paths of the files that it writes";
+  /// Before the synopsis; empty where that begins with another program.
+  std::string program = "retensor ";
 
   /// The first word of the synopsis.
   std::string command() const { return synopsis.substr(0, synopsis.find(' ')); }
+  /// Before a complaint, which begins with the program's name.
+  std::string lead() const { return program.empty() ? "" : command() + ": "; }
+  /// How to ask for help.
+  std::string help() const { return program + command() + " --help"; }
 };
 
 /// The kinds of options; `name` stands for the value in the help.

@@ -14,6 +14,7 @@
 #include "common/decompose/text_params.hpp"
 #include "common/io/npz.hpp"
 #include "common/io/tns.hpp"
+#include "common/machine/room.hpp"
 #include "common/run/all_modes.hpp"
 #include "common/tensor/semi_sparse.hpp"
 #include "experiments/driver/commands/commands.hpp"
@@ -182,7 +183,7 @@ int tucker_command(const Given& given) {
   const auto tensor = tensor_of(given, type_of(given));
   cpd::check_norm(tensor->values);
   make_output(given);
-  expect_room(tensor->dims, settings.ranks, tensor->dtype());
+  expect_room_for_factors(tensor->dims, settings.ranks, tensor->dtype());
   const auto taken = chain_of(given, registry, settings, tensor, starts);
   const std::string method(taken.method == nullptr ? "" : taken.method->id());
   const bool as_json = given.flag("json");

@@ -7,6 +7,7 @@
 
 #include "common/communicate/nccl.hpp"
 #include "common/io/cache.hpp"
+#include "common/io/duplicates.hpp"
 #include "common/io/files.hpp"
 #include "common/io/read.hpp"
 
@@ -36,6 +37,15 @@ Coo read_part(const std::string& path, DType type, const communicate::Communicat
                                        static_cast<Count>(processes.size()))
                      : part_of(read_tensor(path), processes);
   if (part.dtype() != type) part.values = part.values.cast(type);
+  return part;
+}
+
+Coo read_share(const std::string& path, DType type, const communicate::Communicator& processes) {
+  ReadOptions options;
+  options.dtype = type;
+  if (!is_cache(MappedFile(path).view())) return part_of(read_tensor(path, options), processes);
+  auto part = read_part(path, type, processes);
+  check_named(part, path);  // a value beyond a narrower range has become infinite
   return part;
 }
 

@@ -4,25 +4,31 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "common/communicate/mpi.hpp"
-#include "common/core/error.hpp"
 #include "common/core/hash.hpp"
+#include "common/core/message.hpp"
 #include "common/core/text.hpp"
 #include "common/decompose/checkpoint.hpp"
+#include "common/decompose/finite.hpp"
 #include "common/decompose/starts.hpp"
 #include "common/distribute/als.hpp"
+#include "common/machine/room.hpp"
 #include "common/measure/timing.hpp"
 #include "common/method/registry.hpp"
-#include "experiments/driver/commands/options.hpp"
+#include "experiments/driver/commands/decomposition.hpp"
 #include "experiments/driver/mpi/job.hpp"
 #include "experiments/driver/mpi/serve.hpp"
 
@@ -39,25 +45,38 @@ constexpr int kMostTurns = 10;
 
 const driver::Usage& usage() {
   static const driver::Usage text{
-      "TENSOR", "Computes a CP decomposition of a tensor file by all processes of an MPI job.",
-      "mpirun -np 4 retensor-mpi mine.tns --method METHOD --dist medium", 1};
+      "retensor-mpi TENSOR",
+      "Computes a CP decomposition of a tensor file by all processes of an MPI job. Prints fits "
+      "and weights as JSON. --output writes the model as 'retensor cp' does.",
+      "mpirun -np 4 retensor-mpi mine.tns --method METHOD --dist medium --output out/cp",
+      1,
+      "it prints JSON in any case",
+      ""};
   return text;
 }
 
 driver::Options options() {
+  const ProblemSpec standard;
   driver::Options add;
-  add("rank", driver::number("R", std::uint64_t{16}), "components");
+  add("rank", driver::number("R", std::uint64_t{16}), "number of components");
   add("dist", driver::word("RULE", "allreduce"),
       "how nonzeros lie: allreduce (even shares), owner (by slices, for each mode) or medium (in a "
       "grid)");
   add("method", driver::word("METHOD"),
-      "MTTKRP of each process; with owner one that takes a mode at a time as a problem");
-  add("max-sweeps", driver::number("N", 20), "most sweeps");
-  add("tolerance", driver::number("X", 1e-5), "smallest gain of the fit that continues");
-  add("seed", driver::number("N", std::uint64_t{1}), "of the first factors");
-  add("dtype", driver::word("f32|f64", "f64"), "type of values and factors");
-  add("checkpoint", driver::word("FILE"), "the model so far; a run that finds it goes on from it");
-  add("every", driver::number("N", 10), "sweeps from one checkpoint to the next");
+      "the method whose MTTKRP each process uses; with owner one that takes a mode at a time as a "
+      "problem");
+  add("max-sweeps", driver::number("N", standard.max_sweeps), "largest number of sweeps");
+  add("tolerance",
+      driver::po::value<double>()->value_name("X")->default_value(
+          standard.tolerance, fmt::format("{}", standard.tolerance)),
+      "also stop after a sweep that improves the fit by less than this");
+  add("seed", driver::number("N", standard.seed), "seed of the initial factors");
+  add("type", driver::word("f32|f64", "f64"), "type of the values and factors");
+  add("checkpoint", driver::word("FILE"),
+      "file from which an interrupted run continues when you start it again; removed when the run "
+      "ends");
+  add("checkpoint-every", driver::number("N", 10), "sweeps between checkpoints");
+  add("output", driver::word("DIR"), "folder for the model: model.npz and text files");
   return add;
 }
 
@@ -65,11 +84,47 @@ ProblemSpec spec_of(const Given& given) {
   ProblemSpec spec;
   spec.operation = Operation::cpd;
   spec.rank = given.get<std::uint64_t>("rank");
-  spec.dtype = dtype_from_name(given.text("dtype"));
-  spec.max_sweeps = given.get<int>("max-sweeps");
+  if (spec.rank < 1) throw input_error("--rank: found 0, expected 1 or more");
+  spec.dtype = dtype_from_name(given.text("type"));
+  spec.max_sweeps = given.at_least_one("max-sweeps");
   spec.tolerance = given.get<double>("tolerance");
+  if (!std::isfinite(spec.tolerance))
+    throw input_error("--tolerance: found {}, expected a finite number", spec.tolerance);
   spec.seed = given.get<std::uint64_t>("seed");
   return spec;
+}
+
+const Method& method_of(const Given& given, const Registry& registry) {
+  const auto id = given.text("method");
+  if (id.empty())
+    throw input_error(
+        "expected --method, one that 'retensor list methods' prints with the operation mttkrp");
+  return registry.find(id);
+}
+
+/// What would lose the model at the end of a long run.
+void expect_places(const communicate::Communicator& processes, const Given& given) {
+  if (processes.rank() != 0) return;
+  driver::make_output(given);
+  if (const auto path = given.text("checkpoint"); !path.empty())
+    driver::expect_writable("checkpoint", path);
+}
+
+/// Throws InputError where the processes together have no nonzero or values whose squares no
+/// number holds.
+void check_values(communicate::Communicator& processes, const std::string& path, const Coo& mine) {
+  double largest = mine.nnz() == 0 ? -1 : 0;
+  mine.values.visit([&](const auto& values) {
+    for (const double value : values) largest = std::max(largest, std::abs(value));
+  });
+  const communicate::Parts parts(static_cast<std::size_t>(processes.size()), 1);
+  std::vector<double> all(parts.size());
+  all[static_cast<std::size_t>(processes.rank())] = largest;
+  processes.all_gather(std::span(all), parts);
+  processes.traffic() = {};  // none of the decomposition's
+  largest = *std::ranges::max_element(all);
+  if (largest < 0) throw input_error("{}: the tensor has no nonzeros", path);
+  cpd::check_norm(Values(std::vector{largest}));
 }
 
 cpd::Identity identity_of(const std::string& path, const ProblemSpec& spec) {
@@ -115,8 +170,12 @@ int decompose(communicate::Communicator& processes, const Given& given) {
   const auto spec = spec_of(given);
   const auto rule = distribute::rule_from_name(given.text("dist"));
   const auto registry = all_methods();
-  const auto mine = mpi::read_part(path, spec.dtype, processes);
-  const auto& method = registry.find(given.text("method"));
+  const auto& method = method_of(given, registry);
+  const int every = given.at_least_one("checkpoint-every");
+  expect_places(processes, given);
+  const auto mine = mpi::read_share(path, spec.dtype, processes);
+  check_values(processes, path, mine);
+  expect_room_for_factors(mine.dims, Dims(mine.dims.size(), spec.rank), spec.dtype);
   const auto devices = mpi::devices_for(method, processes);
   auto& exchanging = devices ? *devices : processes;
   distribute::Als als(processes, mine, rule, spec, method, {}, devices.get());
@@ -128,12 +187,16 @@ int decompose(communicate::Communicator& processes, const Given& given) {
   const auto moved = mpi::sent_by_all(processes, processes);
   processes.barrier();
   const auto begin = std::chrono::steady_clock::now();
-  sweep_to_end(processes, als, checkpoint, identity, given.at_least_one("every"));
+  sweep_to_end(processes, als, checkpoint, identity, every);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
   const auto sent = mpi::sent_by_all(processes, exchanging);
   const auto imbalance = distribute::imbalance(processes, als.share());
   const auto loads = distribute::loads(processes, als.share());
+  const auto found = driver::by_weight(als.model());
+  if (!cpd::is_finite(found))
+    throw input_error("found a model of numbers that are not finite, expected finite ones");
   if (processes.rank() != 0) return 0;
+  if (const auto output = given.text("output"); !output.empty()) driver::write_model(output, found);
   std::error_code ignored;
   if (!checkpoint.empty()) std::filesystem::remove(checkpoint, ignored);
   std::cout << json{{"processes", processes.size()},
@@ -143,7 +206,7 @@ int decompose(communicate::Communicator& processes, const Given& given) {
                     {"resumed_after", resumed_after},
                     {"sweeps", als.fit().size() - resumed_after},
                     {"fit_curve", als.fit()},
-                    {"weights", als.model().weights},
+                    {"weights", found.weights},
                     {"sent_to_distribute", to_json(moved)},
                     {"sent_by_sweeps", to_json(sent)},
                     {"seconds", spent.count()},
@@ -190,6 +253,8 @@ int guarded(communicate::Communicator& processes, Work work) {
     return work();
   } catch (const InputError& e) {
     end_all(processes, e, 2);
+  } catch (const std::bad_alloc&) {
+    end_all(processes, OutOfMemory("host memory does not suffice"), 3);
   } catch (const std::exception& e) {
     end_all(processes, e, 3);
   }

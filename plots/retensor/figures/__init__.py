@@ -25,5 +25,6 @@ def drawer(spec):
             return importlib.import_module(own)
     kind = spec.figure.get("kind", "table")
     if kind not in KINDS:
-        raise PlotError(f"{spec.path}: unknown figure kind {kind!r}; known: {', '.join(KINDS)}")
+        raise PlotError(f"{spec.path or spec.artifact}: unknown figure kind {kind!r}; known: "
+                        + ", ".join(KINDS))
     return KINDS[kind]
