@@ -566,6 +566,16 @@ def test_words_that_no_claim_has_today_filter_all_of_them(tree):
         assert tree.stdout("verdict", "--rows", "rows.jsonl", "--json", *words) == "[]\n"
 
 
+def test_what_a_data_set_does_not_state_is_not_made_up(tree):
+    (tree.root / "own.tns").write_text("1 2 3 4.5\n")
+    told = tree.stdout("dataset", "info", "own.tns").splitlines()
+    assert any(line.split() == ["pass", "on", "not", "stated"] for line in told)
+    listed = subprocess.run([RETENSOR, "list", "datasets"], cwd=ROOT, text=True, check=True,
+                            capture_output=True, timeout=60).stdout.splitlines()
+    line = next(line for line in listed if line.startswith("chicago-crime-geo "))
+    assert line.split()[1:4] == ["real", "tensor", "?"]
+
+
 ARTIFACTS = """schema: 1
 paper: pasta
 artifacts:
