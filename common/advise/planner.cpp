@@ -277,8 +277,9 @@ class Adviser {
   std::string second_line() const {
     const auto& first = advice_.ranked.front();
     auto line =
-        fmt::format("It was measured on {} families of tensors; the problem most alike is {}",
-                    first.families, nearest_.front());
+        fmt::format("It was measured on {} of tensors; the problem most alike is {}",
+                    first.families == 1 ? "1 family" : fmt::format("{} families", first.families),
+                    nearest_.front());
     if (!advice_.outside.empty())
       line += fmt::format("; not sure ({}), so the least risk was chosen",
                           joined(advice_.outside, "; "));

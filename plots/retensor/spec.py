@@ -11,7 +11,7 @@ import yaml
 
 from retensor.errors import PlotError
 
-ARTIFACT = re.compile(r"[a-z][a-z0-9_]*/[A-Za-z0-9][A-Za-z0-9_-]*")
+ARTIFACT = re.compile(r"[A-Za-z0-9_-]+/[A-Za-z0-9_-]+")  # as experiments/driver/spec has it
 FIGURE_KEYS = ("kind", "x", "y", "facet", "hue", "overlay", "label", "stack", "share", "xscale",
                "yscale", "width", "xlabel", "ylabel", "to", "of", "mark", "place", "distance_from",
                "absent", "names", "originals")
@@ -112,7 +112,9 @@ def _merged(path, trees, depth=0):
         raise PlotError(f"{path}: includes are nested deeper than {DEPTH_LIMIT}")
     try:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except OSError as error:
+        raise PlotError(f"{path}: {error.strerror}") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise PlotError(f"{path}: {error}") from error
     if not isinstance(content, dict):
         raise PlotError(f"{path}: expected a map")

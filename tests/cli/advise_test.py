@@ -103,6 +103,8 @@ def test_a_trial_measures_here(own):
     (["--model", "object.json"], "object.json: model of the planner: found JSON without the lists"),
     (["--model", "list.json"], "list.json: model of the planner: found JSON without the lists"),
     (["--model", "empty.json"], "empty.json: model of the planner: found text that is no JSON"),
+    (["--calls", "1e20"], "--calls: found 1e+20, expected 1 to 1e12"),
+    (["mine.tns"], "found 2 arguments, expected only a data set or a tensor file"),
     (["--mode", "7"], "mode 7")])
 def test_mistakes_are_told(own, args, words):
     for name, text in (("object", "{}"), ("list", "[]"), ("empty", "")):

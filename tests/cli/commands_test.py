@@ -551,10 +551,29 @@ def test_verdicts_are_filtered(tree):
     # What is filtered out fails nothing.
     tree.run("verdict", "--rows", "rows.jsonl", "--strict", code=1)
     tree.run("verdict", "--rows", "rows.jsonl", "--strict", "--kind", "TAB")
-    assert "expected one of consistent, inconsistent; did you mean 'consistent'?" in tree.refusal(
+    assert "--verdict: found 'consistant', expected one of reproduced, " in tree.refusal(
         "verdict", "--rows", "rows.jsonl", "--verdict", "consistant")
-    assert "--data: no claim has 'imaginary'" in tree.refusal(
+    assert "--data: found 'imaginary', expected one of real, real pattern, " in tree.refusal(
         "verdict", "--rows", "rows.jsonl", "--data", "imaginary")
+
+
+def test_words_that_no_claim_has_today_filter_all_of_them(tree):
+    (tree.root / "rows.jsonl").write_text("")
+    claims_file(tree, "p",
+                {"id": "P-1", "place": "I", "kind": "TAB", "states": "sizes", "value": 6})
+    for words in (("--verdict", "reproduced"), ("--verdict", "contradicts itself"),
+                  ("--kind", "QUAL"), ("--data", "real")):
+        assert tree.stdout("verdict", "--rows", "rows.jsonl", "--json", *words) == "[]\n"
+
+
+def test_what_a_data_set_does_not_state_is_not_made_up(tree):
+    (tree.root / "own.tns").write_text("1 2 3 4.5\n")
+    told = tree.stdout("dataset", "info", "own.tns").splitlines()
+    assert any(line.split() == ["pass", "on", "not", "stated"] for line in told)
+    listed = subprocess.run([RETENSOR, "list", "datasets"], cwd=ROOT, text=True, check=True,
+                            capture_output=True, timeout=60).stdout.splitlines()
+    line = next(line for line in listed if line.startswith("chicago-crime-geo "))
+    assert line.split()[1:4] == ["real", "tensor", "?"]
 
 
 ARTIFACTS = """schema: 1

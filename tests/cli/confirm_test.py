@@ -97,16 +97,18 @@ def test_a_case_that_reaches_the_limit_keeps_its_older_row(tmp_path):
 def test_a_signal_keeps_what_was_measured_until_then(tmp_path):
     workspace = aged_copies(tmp_path, 5, 300)
     beside = tmp_path / "rows.jsonl.confirm"
+    rule = calibration(tmp_path, workspace.lines("session")[0], 2)  # whatever the machine's own
     with subprocess.Popen([FAULTY, "confirm", workspace.out, "--registry", workspace.registry,
-                           "--cache", workspace.cache], cwd=tmp_path, text=True,
-                          stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as running:
+                           "--cache", workspace.cache, "--calibration", rule],
+                          cwd=tmp_path, text=True, stderr=subprocess.PIPE,
+                          stdout=subprocess.DEVNULL) as running:
         wait_for(lambda: beside.exists() and '"kind":"row"' in beside.read_text())
         running.send_signal(signal.SIGTERM)
         talk = running.communicate(timeout=60)[1]
     assert running.returncode == 128 + signal.SIGTERM and "run the same command again" in talk
     assert 5 < len(workspace.lines()) < 10 and not workspace.lines("confirmation")
-    again = subprocess.run([FAULTY, "confirm", workspace.out, "--dry-run"], cwd=tmp_path, text=True,
-                           capture_output=True, check=True)
+    again = subprocess.run([FAULTY, "confirm", workspace.out, "--dry-run", "--calibration", rule],
+                           cwd=tmp_path, text=True, capture_output=True, check=True)
     left = 10 - len(workspace.lines())
     assert f"{left} row{'s' * (left > 1)} to confirm" in again.stderr
 

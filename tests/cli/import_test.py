@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 
 import pytest
 
@@ -65,13 +66,50 @@ def test_times_become_rows_that_say_whose_code_it_was(workspace):
     (HEADER + LINE.replace("mttkrp", "spmm").replace(",0,", ",,"),
      ":2: spmm: found a tensor of order 3, expected 2"),
     (HEADER + LINE.replace("a/b", "ab"), ":2: found 'ab', expected <paper>/<artifact>"),
-    (HEADER + LINE.replace("a/b", '"a,b"'), ":2: found cell '\"a', expected a name"),
+    (HEADER + LINE.replace("a/b", '"a,b"'), ":2: found 'a,b', expected <paper>/<artifact>"),
+    (HEADER + LINE.replace("a/b", '"a/b'), "with a pair of quotes around all of it or none"),
+    (HEADER + LINE.replace("2.5", "inf"), ":2: found milliseconds 'inf', expected a positive"),
+    (HEADER + LINE.replace("parti.cuda", "partl.cuda"), "unknown method 'partl.cuda', expected 'par"),
+    (HEADER + LINE.replace("mttkrp", "contraction").replace(",0,32,", ",,,"),
+     ":2: contraction '': expected the form"),
     (HEADER + LINE.replace("f32", "f16"), ":2: dtype: unknown value type 'f16', expected f32 or"),
     (HEADER + LINE.replace("tiny", "far"), ":2: dataset: unknown data set 'far'"),
 ])
 def test_bad_tables_are_refused_with_their_line_and_nothing_is_written(workspace, text, message):
     assert message in bring(workspace, text, code=2).stderr
     assert not workspace.out.exists()
+
+
+def test_times_on_a_file_of_ones_own_become_rows(workspace, tmp_path):
+    tensor = tmp_path / "own.tns"
+    tensor.write_text("1 1 1 2\n3 4 2 5\n")
+    bring(workspace, HEADER + LINE.replace("tiny", str(tensor)))
+    row, = workspace.lines()
+    assert row["case"]["data"]["dims"] == [3, 4, 2] and row["case"]["data"]["kind"] == "file"
+    assert ":2: mttkrp: found mode 3, expected 0 to 2" in bring(
+        workspace, HEADER + LINE.replace("tiny", str(tensor)).replace(",0,", ",3,"), code=2).stderr
+
+
+def test_a_table_names_the_variant_of_an_operation(workspace, tmp_path):
+    matrix = tmp_path / "square.tns"
+    matrix.write_text("1 1 2\n2 2 5\n")
+    head = HEADER.replace("mode,rank", "variant")
+    bring(workspace, head + f'a/b,tsparse.cuda,contraction,{matrix},"ab,bc->ac",f32,2.5\n'
+          f"a/b,pasta.cuda.coo,tew,{matrix},,f32,2.5\na/b,pasta.cuda.coo,ts,{matrix},div,f32,2\n")
+    assert [row["case"]["variant"] for row in workspace.lines()] == ["ab,bc->ac", "add", "div"]
+
+
+def test_the_table_of_an_adapter_is_taken(workspace, tmp_path):
+    matrix, program = tmp_path / "square.mtx", tmp_path / "spmm"
+    matrix.write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 3.0\n")
+    program.write_text("#!/bin/sh\necho 'Bmp Device | 2.5 ms'\n")
+    program.chmod(0o755)
+    adapter = ROOT / "experiments/examples/foreign/adapters/tsparse_times.py"
+    table = subprocess.run([sys.executable, adapter, program, matrix, matrix], check=True, text=True,
+                           capture_output=True, timeout=60).stdout
+    bring(workspace, table)
+    row, = workspace.lines()
+    assert row["case"]["variant"] == "ab,bc->ac" and row["stats"]["median"] == 2.5e-3
 
 
 def test_a_table_of_a_spreadsheet_is_taken_and_a_torn_line_is_reported(workspace):

@@ -58,7 +58,7 @@ EXAMPLES = {
     "spec": ("plan experiments/p/s.yaml", """schema: 1
 artifact: p/s
 title: a title
-operation: ts
+operation: [ts, ttm]
 variant: mul
 axes: {dataset: tiny, mode: all, rank: [1, 2], seed: 1}
 zip: [{dtype: [f32, f64], values: [stored, uniform]}]
@@ -109,7 +109,7 @@ artifacts:
 }
 MISTAKES = [
     ("spec", "title: a title", "titel: a title"), ("spec", "title: a title\n", ""),
-    ("spec", "schema: 1", "schema: 2"), ("spec", "operation: ts", "operation: tz"),
+    ("spec", "schema: 1", "schema: 2"), ("spec", "operation: [ts, ttm]", "operation: tz"),
     ("spec", "variant: mul", "variant: mult"), ("spec", "mode: all", "mode: 8"),
     ("spec", "rank: [1, 2]", "rank: ['1']"), ("spec", "rank: [1, 2]", "rank: []"),
     ("spec", "dataset: tiny", "dataset: 7"), ("spec", "f64]", "f65]"),

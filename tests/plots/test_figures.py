@@ -570,6 +570,19 @@ def test_bad_specs_are_refused(tmp_path, monkeypatch, text, message):
         load_spec(path)
 
 
+@pytest.mark.parametrize("artifact", ["own/t", "My-lab/fig_1", "9/-x", "own/_x"])
+def test_an_artifact_that_the_program_measures_can_be_drawn(tmp_path, artifact):
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"schema: 1\nartifact: {artifact}\n")
+    assert load_spec(path).artifact == artifact
+
+
+def test_a_spec_that_is_not_there_is_named_once(tmp_path):
+    with pytest.raises(PlotError) as refusal:
+        load_spec(tmp_path / "nope.yaml")
+    assert str(refusal.value) == f"{tmp_path / 'nope.yaml'}: No such file or directory"
+
+
 def test_includes_are_merged_and_the_including_file_wins(tmp_path):
     (tmp_path / "pasta").mkdir()
     (tmp_path / "shared.yaml").write_text(

@@ -50,6 +50,19 @@ void refuses(const std::string& figure, const std::string& expected) {
 
 }  // namespace
 
+TEST_CASE("a key that figures of the kind do not look at is refused") {
+  refuses("{kind: lines, x: rank, stack: stages}",
+          "found stack in a figure of kind lines, expected it only in kind stacked-bars");
+  refuses("{kind: grouped-bars, to: b.cpu}", "expected it only in kind speedups");
+  refuses("{kind: lines, label: rank}", "expected it only in kind scatter or roofline");
+  // A profile's figure is laid over one of another kind.
+  const auto spec = parse_spec(kSpec +
+                                   "figure: {kind: speedups, to: b.cpu}\n"
+                                   "profiles: {quick: {figure: {kind: lines}}}\n",
+                               "s.yaml", "quick");
+  CHECK_NOTHROW(check_figure(spec, methods()));
+}
+
 TEST_CASE("what figures may say passes") {
   for (const auto* figure : {
            "{kind: grouped-bars}",

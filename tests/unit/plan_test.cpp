@@ -83,8 +83,8 @@ TEST_CASE("axes are crossed; mode all gives every mode that a tensor has") {
 
 TEST_CASE("axes that an operation does not use make no further cases") {
   const auto p =
-      plan("operation: [tew, ts, ttv]\naxes: {dataset: cube, mode: 1, rank: [8, 16, 32]}");
-  REQUIRE(p.cases.size() == 3);
+      plan("operation: [tew, ts, ttv, ttm]\naxes: {dataset: cube, mode: 1, rank: [8, 16, 32]}");
+  REQUIRE(p.cases.size() == 6);
   CHECK(p.cases[0].problem.variant == "add");
   CHECK(p.cases[1].problem.variant == "mul");
   const auto row = to_json(p.cases[0], nullptr);
@@ -149,6 +149,8 @@ TEST_CASE("mistakes are refused at the spec's line with the nearest name") {
   CHECK(contains(plan_refusal(ts + "\nexclude: [{when: {dataset: cuba}, reason: r}]"), "'cube'"));
   CHECK(contains(plan_refusal(ts + "\nexclude: [{when: {params.thread: 1}, reason: r}]"),
                  "'params.threads'"));
+  CHECK(contains(plan_refusal(ts + "\nexclude: [{when: {params.update: ownr}, reason: r}]"),
+                 "'owner'"));
 }
 
 TEST_CASE("an expansion without bound is refused before it is made") {

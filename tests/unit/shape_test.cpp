@@ -60,9 +60,11 @@ TEST_CASE("a missing member is refused at its map, wherever that lies") {
 
 TEST_CASE("scalars of another type or out of range are refused with what was found") {
   CHECK(refused_value(integer("rank", 1, 8), "9") ==
-        "f.yaml:1:4: found '9', expected rank: 1 to 8");
+        "f.yaml:1:4: found '9', expected rank: a whole number from 1 to 8");
   for (const char* value : {"0", "1.5", "two", "'3'", "[3]", "{a: 3}", "~", "1e1"})
     CHECK(refused_value(integer("rank", 1, 8), value) != "accepted");
+  CHECK(refused_value(integer("rank", 1, 8), "'3'") ==
+        "f.yaml:1:4: found '3' in quotes, expected rank: a whole number from 1 to 8");
   CHECK(refused_value(integer("rank", 1, 8), "8") == "accepted");
   CHECK(refused_value(number("share", 0), "-0.5") ==
         "f.yaml:1:4: found '-0.5', expected share: a number from 0");
@@ -92,10 +94,11 @@ TEST_CASE("scalars of another type or out of range are refused with what was fou
 TEST_CASE("lists have a length and items of one shape") {
   const auto pairs = list("pairs", list("a pair", integer("end", 0, 9), 2, 2));
   CHECK(refused_value(pairs, "[[1, 2], [3, 10]]") ==
-        "f.yaml:1:17: found '10', expected end: 0 to 9");
+        "f.yaml:1:17: found '10', expected end: a whole number from 0 to 9");
   CHECK(refused_value(pairs, "[[1, 2], [3]]") ==
         "f.yaml:1:13: found a list of 1, expected a pair as a list of 2");
-  CHECK(refused_value(pairs, "[]") == "f.yaml:1:4: found an empty list, expected pairs as a list");
+  CHECK(refused_value(pairs, "[]") ==
+        "f.yaml:1:4: found an empty list, expected pairs as a list of 1 or more");
   CHECK(refused_value(pairs, "3") == "f.yaml:1:4: found '3', expected pairs as a list");
   CHECK(refused_value(list("dims", scalar("n"), 1, 2), "[1, 2, 3]") ==
         "f.yaml:1:4: found a list of 3, expected dims as a list of 1 to 2");
@@ -107,15 +110,18 @@ TEST_CASE("of several shapes the last that takes the kind of value says what is 
   const auto mode = list_or_one(
       "mode", either("a mode", {word("mode", {"all"}), integer("mode (or all)", 0, 7)}));
   for (const char* good : {"all", "7", "[0, all]"}) CHECK(refused_value(mode, good) == "accepted");
-  CHECK(refused_value(mode, "8") == "f.yaml:1:4: found '8', expected mode (or all): 0 to 7");
-  CHECK(refused_value(mode, "[0, 8]") == "f.yaml:1:8: found '8', expected mode (or all): 0 to 7");
+  CHECK(refused_value(mode, "8") ==
+        "f.yaml:1:4: found '8', expected mode (or all): a whole number from 0 to 7");
+  CHECK(refused_value(mode, "[0, 8]") ==
+        "f.yaml:1:8: found '8', expected mode (or all): a whole number from 0 to 7");
   CHECK(refused_value(mode, "{a: 1}") == "f.yaml:1:4: found a map, expected mode");
 }
 
 TEST_CASE("maps under names of the user's choice say which names they take") {
   const auto any = map_of("params", integer("a value", 0, 9));
   CHECK(refused_value(any, "{a: 1, 'b c': 2}") == "accepted");
-  CHECK(refused_value(any, "{a: 1, b: x}") == "f.yaml:1:14: found 'x', expected a value: 0 to 9");
+  CHECK(refused_value(any, "{a: 1, b: x}") ==
+        "f.yaml:1:14: found 'x', expected a value: a whole number from 0 to 9");
   const auto spelled = map({.what = "tables",
                             .others = anything(),
                             .other_names = "[a-z]+",

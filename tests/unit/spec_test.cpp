@@ -60,7 +60,11 @@ figure: {kind: grouped-bars, x: dataset, y: gflops, facet: operation, overlay: r
 }
 
 TEST_CASE("every section is read") {
-  const auto spec = parse_spec(kSpecHead + R"(variant: [add, "abk,kcd->abcd"]
+  const auto spec = parse_spec(R"(schema: 1
+artifact: pasta/fig4
+title: T
+operation: [mttkrp, tew, contraction]
+variant: [add, "abk,kcd->abcd"]
 axes: {dataset: [a, "7"], mode: [0, 1]}
 zip:
   - {rank: [8, 16], seed: [1, 2]}
@@ -88,6 +92,28 @@ measure: {warmup: 0, samples: 3, timeout: 500ms, memory: 8GiB, order: rotation, 
   CHECK(spec.measure.expected == std::vector<std::string>{"wrong", "oom"});
 }
 
+TEST_CASE("what no operation of the spec uses is refused") {
+  const std::string methods = "methods: [{id: m}]\n";
+  refuses(kSpecHead + "axes: {dataset: a, beta: 2}\n" + methods,
+          "s.yaml:5:26: found a value of beta, which does nothing with mttkrp");
+  refuses(kSpecHead + kTail + "zip: [{seed: [1, 2], scalar: [1, 2]}]\n", "a value of scalar,");
+  refuses(kSpecHead + kTail + "variant: add\n",
+          "s.yaml:7:10: found variant 'add', which does nothing with mttkrp");
+  const std::string ttv = "schema: 1\nartifact: a/b\ntitle: T\noperation: ttv\n";
+  refuses(ttv + "axes: {dataset: a, rank: [8, 16]}\n" + methods, "a value of rank,");
+  refuses(ttv + kTail + "profiles: {quick: {axes: {rank: 8}}}\n", "a value of rank,");
+  // A profile may leave an operation out, and `all` modes may be none.
+  CHECK(parse_spec(kSpecHead + "axes: {dataset: a, rank: 8}\n" + methods +
+                       "profiles: {quick: {operation: ttv}}\n",
+                   "s.yaml", "quick")
+            .operations.size() == 1);
+  CHECK(parse_spec("schema: 1\nartifact: a/b\ntitle: T\noperation: spmm\n"
+                   "axes: {dataset: a, mode: all}\n" +
+                       methods,
+                   "s.yaml")
+            .axes.contains("mode"));
+}
+
 TEST_CASE("mistakes are refused at their place with the nearest name") {
   refuses(kSpecHead + "axis: {}\n" + kTail,
           "s.yaml:5:1: found unknown key 'axis', expected 'axes'");
@@ -104,20 +130,21 @@ TEST_CASE("mistakes are refused at their place with the nearest name") {
   refuses(kSpecHead + "axes: {dataset: a, values: unifrom}\nmethods: [{id: m}]\n",
           "expected 'uniform'");
   refuses(kSpecHead + "axes: {dataset: a, rank: 0}\nmethods: [{id: m}]\n",
-          "5:26: found '0', expected rank: 1 to");
+          "5:26: found '0', expected rank: a whole number from 1 to");
   refuses(kSpecHead + "axes: {dataset: a, mode: 8}\nmethods: [{id: m}]\n", "0 to 7");
   refuses(kSpecHead + "axes: {dataset: a, mode: every}\nmethods: [{id: m}]\n", "mode (or all)");
   refuses(kSpecHead + kTail + "measure: {order: shufled}\n", "expected 'shuffled'");
   refuses(kSpecHead + kTail + "measure: {timeout: 60}\n", "found '60', expected a time");
   refuses(kSpecHead + kTail + "measure: {memory: 99999999999GiB}\n", "expected a size");
-  refuses(kSpecHead + kTail + "measure: {samples: 0}\n", "expected samples: 1 to");
+  refuses(kSpecHead + kTail + "measure: {samples: 0}\n",
+          "expected samples: a whole number from 1 to");
   refuses(kSpecHead + kTail + "measure: {preparations: 0}\n",
-          "found '0', expected preparations: 1 to");
+          "found '0', expected preparations: a whole number from 1 to");
   refuses(kSpecHead + kTail + "measure: {preparations: many}\n",
           "found 'many', expected preparations");
   refuses(kSpecHead + kTail + "exclude: [{when: {dataset: a}}]\n", "no reason");
   refuses(kSpecHead + kTail + "exclude: [{when: {datase: a}, reason: r}]\n", "expected 'dataset'");
-  refuses(kSpecHead + kTail + "zip: [{rank: [1, 2], seed: [1]}]\n", "found 1 values, expected 2");
+  refuses(kSpecHead + kTail + "zip: [{rank: [1, 2], seed: [1]}]\n", "found 1 value, expected 2");
   refuses(kSpecHead + kTail + "zip: [{dataset: [a]}]\n", "'dataset' a second time");
   refuses(kSpecHead + kTail + "variant: ad\n", "expected 'add'");
   refuses(kSpecHead + "axes: {rank: 8}\nmethods: [{id: m}]\n", "no dataset");

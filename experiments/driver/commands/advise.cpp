@@ -17,6 +17,7 @@
 #include "experiments/driver/run/experience.hpp"
 #include "experiments/driver/run/progress.hpp"
 #include "experiments/driver/run/table.hpp"
+#include "experiments/driver/spec/axes.hpp"
 
 namespace retensor::driver {
 namespace {
@@ -148,6 +149,7 @@ ProblemSpec asked_problem(const Given& given) {
   spec.operation = operation_from_name(given.text("operation"));
   refuse_options_of_others(spec.operation, given);
   spec.variant = given.text("variant");
+  if (spec.variant.empty()) spec.variant = standard_variant(spec.operation);
   spec.mode = given.get<int>("mode");
   spec.rank = given.get<std::uint64_t>("rank");
   spec.dtype = dtype_from_name(given.text("type"));
@@ -158,7 +160,7 @@ advise::Wish wish_of(const Given& given) {
   advise::Wish wish;
   wish.calls = given.get<double>("calls");
   if (!(wish.calls >= 1 && wish.calls <= 1e12))
-    throw input_error("--calls: found {:g}, expected 1 or more", wish.calls);
+    throw input_error("--calls: found {:g}, expected 1 to 1e12", wish.calls);
   if (const auto memory = given.text("memory"); !memory.empty()) {
     try {
       wish.memory = bytes_from(memory);

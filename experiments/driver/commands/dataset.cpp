@@ -87,7 +87,9 @@ std::vector<TableRow> entry_rows(const Dataset& d) {
       {"density", std::isnan(density(d)) ? "?" : fmt::format("{:.4g}", density(d))},
       {"source", d.source},
       {"licence", d.licence},
-      {"pass on", d.may_be_passed_on ? "allowed" : "not allowed or not stated"}};
+      {"pass on", d.kind == "file"     ? "not stated"
+                  : d.may_be_passed_on ? "allowed"
+                                       : "not allowed or not stated"}};
   if (!d.cite.empty()) rows.push_back({"cite", d.cite});
   if (!d.aliases.empty()) rows.push_back({"also called", joined(d.aliases, ", ")});
   if (!d.fetch.url.empty()) rows.push_back({"address", d.fetch.url});

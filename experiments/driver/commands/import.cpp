@@ -1,12 +1,13 @@
 // retensor import: times of an original code become rows beside one's own.
 //
-// A cell is a name or a number, nothing with a comma in it; a pair of quotes around it is dropped.
+// A cell is a name or a number. A pair of quotes around it is dropped; without one it has no comma.
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -23,6 +24,7 @@
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/session.hpp"
 #include "experiments/driver/run/store.hpp"
+#include "experiments/driver/spec/axes.hpp"
 #include "experiments/driver/spec/case.hpp"
 #include "experiments/driver/spec/spec.hpp"
 
@@ -44,12 +46,19 @@ using Cells = std::vector<std::string>;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // as spreadsheets write it
 
 const Cells kRequired = {"artifact", "method", "operation", "dataset", "milliseconds"};
-const Cells kOptional = {"mode", "rank", "dtype"};
+const Cells kOptional = {"mode", "rank", "dtype", "variant"};
 
 Cells split(std::string line, const FilePosition& at) {
   if (!line.empty() && line.back() == '\r') line.pop_back();
-  Cells cells;
-  boost::split(cells, line, boost::is_any_of(","));
+  Cells cells(1);
+  bool quoted = false;
+  for (const char letter : line) {
+    if (letter == '"') quoted = !quoted;
+    if (letter == ',' && !quoted)
+      cells.emplace_back();
+    else
+      cells.back() += letter;
+  }
   for (auto& cell : cells) {
     boost::trim(cell);
     if (cell.size() > 1 && cell.front() == '"' && cell.back() == '"')
@@ -79,7 +88,7 @@ class Line {
 
   double seconds(const std::string& column) const {
     const auto milliseconds = number<double>(column, "a positive number");
-    if (!(milliseconds > 0)) refuse(column, "a positive number");
+    if (!(milliseconds > 0 && std::isfinite(milliseconds))) refuse(column, "a positive number");
     return milliseconds / 1e3;
   }
 
@@ -112,6 +121,16 @@ class Line {
       e.add_context(fmt::format("{}:{}", at_.file, at_.line));
       throw;
     }
+  }
+
+  /// Throws ParseError for a method that this program lacks, if it has any of the same backend.
+  void expect_method(const Registry& methods) const {
+    const auto id = text("method");
+    std::vector<std::string> ids;
+    for (const auto& method : methods.methods())
+      if (is_gpu_method(method->id()) == is_gpu_method(id)) ids.emplace_back(method->id());
+    if (!ids.empty() && std::ranges::find(ids, id) == ids.end())
+      refuse_unknown(at_, "method", id, ids);
   }
 
   /// Throws ParseError for a cell that a spec could not have.
@@ -164,6 +183,8 @@ Case case_of(const Line& line) {
   c.dataset = line.text("dataset");
   auto& problem = c.problem;
   problem.operation = line.named("operation", operation_from_name);
+  problem.variant = line.text("variant");
+  if (problem.variant.empty()) problem.variant = standard_variant(problem.operation);
   problem.rank = line.whole("rank", 0);
   problem.mode = static_cast<int>(line.whole("mode", 0));
   c.has_mode = !line.text("mode").empty();
@@ -179,11 +200,12 @@ void check_processor(const Line& line, const Case& c, const ImportSource& source
 }
 
 json row_of(const Line& line, const std::string& session, const ImportSource& source,
-            const DatasetRegistry& datasets) {
+            const DatasetRegistry& datasets, const Registry& methods) {
   const auto c = case_of(line);
+  line.expect_method(methods);
   check_processor(line, c, source);
   const auto& dataset = line.named(
-      "dataset", [&](const auto& name) -> const Dataset& { return datasets.find(name); });
+      "dataset", [&](const auto& name) -> const Dataset& { return datasets.with_facts(name); });
   line.expect_possible(c, dataset.dims);
   const double seconds = line.seconds("milliseconds");
   json row = {{"kind", "row"}, {"schema", kSchema},  {"session", session},   {"status", "ok"},
@@ -209,7 +231,8 @@ json session_of(const std::string& path, const ImportSource& source) {
 
 /// The session line and the rows of a table of times: comma-separated, with a header that names
 /// artifact, method, operation, dataset and milliseconds, and may name mode (0-based, empty where
-/// the operation has none), rank and dtype (f32). `method` is the id of the method here
+/// the operation has none), rank, dtype (f32) and variant (of tew and ts, the einsum of a
+/// contraction). `method` is the id of the method here
 /// that does the same; rows say `code: original`. Milliseconds are those of the run without the
 /// zeroing of outputs (stage `kernel`). Throws ParseError with file and line for an unknown column
 /// (with the nearest), a missing or malformed cell, an unknown operation or data set, a time that
@@ -220,6 +243,7 @@ std::vector<json> import_rows(const std::string& path, const ImportSource& sourc
   if (!in) throw input_error("{}: can't be read: {}", path, std::strerror(errno));
   const auto session = session_of(path, source);
   std::vector<json> lines = {session};
+  const auto methods = all_methods();
   std::map<std::string, std::uint64_t> met;
   Cells header;
   std::uint64_t number = 0;
@@ -231,7 +255,8 @@ std::vector<json> import_rows(const std::string& path, const ImportSource& sourc
       header = checked_header(split(text, at), at);
       continue;
     }
-    lines.push_back(row_of({header, split(text, at), at}, session["session"], source, datasets));
+    lines.push_back(
+        row_of({header, split(text, at), at}, session["session"], source, datasets, methods));
     const auto [first, fresh] = met.emplace(lines.back()["key"].get<std::string>(), number);
     if (!fresh)
       throw ParseError(at, fmt::format("the case of line {} a second time", first->second),
@@ -266,7 +291,8 @@ Interface import_interface() {
   const Usage usage{
       "import FILE.csv",
       "Appends times of original code (columns artifact, method, operation, dataset, milliseconds, "
-      "and mode, rank, dtype where needed) to a result file. Queries and figures leave these rows "
+      "and mode, rank, dtype, variant where needed) to a result file. Queries and figures leave "
+      "these rows "
       "(`code: original`) out unless they ask for them.",
       "retensor import experiments/originals/h200.csv --who 'ParTI, by its authors' --gpu 'NVIDIA "
       "H200' --out rows.jsonl",

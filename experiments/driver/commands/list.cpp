@@ -146,7 +146,8 @@ std::string datasets_text(const nlohmann::json& datasets) {
     rows.push_back({d["name"],
                     d.contains("for") ? "stand-in for " + d["for"].get<std::string>()
                                       : d["kind"].get<std::string>(),
-                    d["form"], d["nnz"].dump(), dims_text(d["dims"].get<Dims>()), d["state"]});
+                    d["form"], d["nnz"] == 0 ? "?" : d["nnz"].dump(),
+                    dims_text(d["dims"].get<Dims>()), d["state"]});
   return table_text({"data set", "kind", "form", "nonzeros", "dims", "state"}, rows, out_style());
 }
 

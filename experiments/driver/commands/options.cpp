@@ -169,7 +169,9 @@ Args Given::positionals(const char* complaint) const {
 
 std::string Given::positional(const std::string& what) const {
   const auto found = positionals();
-  if (found.size() != 1) throw InputError("expected " + what);
+  if (found.empty()) throw InputError("expected " + what);
+  if (found.size() > 1)
+    throw input_error("found {} arguments, expected only {}", found.size(), what);
   return found.front();
 }
 

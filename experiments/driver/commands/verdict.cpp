@@ -284,15 +284,12 @@ void add_prose(json& list) {
   }
 }
 
-/// Keeps the verdicts whose member is one of these words. Throws InputError for a word that no
-/// verdict has.
-json with_member(const json& verdicts, const char* member, const std::vector<std::string>& words) {
+/// Keeps the verdicts whose member is one of these words. Throws InputError for a word that is none
+/// of those known.
+json with_member(const json& verdicts, const char* member, const std::vector<std::string>& words,
+                 const std::vector<std::string>& known) {
   if (words.empty()) return verdicts;
-  std::set<std::string> known;
-  for (const auto& v : verdicts) known.insert(text_of(v, member));
-  known.erase("");
-  for (const auto& word : words)
-    place_among(known, word, fmt::format("--{}: no claim has", member));
+  for (const auto& word : words) place_among(known, word, fmt::format("--{}: found", member));
   json kept = json::array();
   for (const auto& v : verdicts)
     if (std::ranges::find(words, text_of(v, member)) != words.end()) kept.push_back(v);
@@ -314,8 +311,10 @@ json with_text(const json& verdicts, const std::string& text) {
 }
 
 json filtered(json list, const Given& given) {
-  for (const char* member : {"verdict", "kind", "data"})
-    list = with_member(list, member, given.texts(member));
+  const std::map<const char*, std::vector<std::string>> known = {
+      {"verdict", verdict_words()}, {"kind", claim_kinds()}, {"data", verdict_data()}};
+  for (const auto& [member, words] : known)
+    list = with_member(list, member, given.texts(member), words);
   return with_text(list, given.text("text"));
 }
 
@@ -372,9 +371,10 @@ Interface verdict_interface() {
       "retensor verdict pasta --verdict inconsistent deviates --text hicoo", -1};
   Options add;
   add("paper", words("PAPER..."), "only these papers; the same as naming them before the options");
-  add("verdict", words("VERDICT..."), "only these verdicts, such as reproduced or deviates");
+  add("verdict", words("VERDICT..."), "only these verdicts: " + joined(verdict_words(), ", "));
   add("kind", words("SET|DATA|EQ|TAB|FIG|NUM|ALG|QUAL|DER..."), "only claims of these kinds");
-  add("data", words("real|stand-in|generated..."), "only verdicts on this data");
+  add("data", words("real|stand-in|generated..."),
+      "only verdicts on this data: " + joined(verdict_data(), ", "));
   add("text", word("TEXT"), "only claims with this text in id, place, statement or reason");
   add("rows", words("FILE..."),
       "result files (default: the committed ones, all of experiments/results)");

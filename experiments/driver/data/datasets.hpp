@@ -140,7 +140,7 @@ class DatasetRegistry {
   std::vector<std::string> with_variants(const std::string& name) const;
   /// Throws InputError naming the nearest data set. Aliases count; matmul-<m>-<n>-<k> needs no
   /// entry. A name that is a path to an existing .tns, .mtx or .tnsb file (plain, gzip, zstd) is
-  /// accepted too and counts as kind real.
+  /// accepted too and counts as kind file.
   const Dataset& find(const std::string& name) const;
   /// find() with dims and nnz known: reads the file of a path.
   const Dataset& with_facts(const std::string& name) const;

@@ -109,8 +109,7 @@ ShapePtr claim_shape() {
   return map(
       {.what = "claim",
        .members = {required("id", scalar("an id")), required("place", scalar("a place")),
-                   required("kind", word("kind", {"SET", "DATA", "EQ", "TAB", "FIG", "NUM", "ALG",
-                                                  "QUAL", "DER"})),
+                   required("kind", word("kind", claim_kinds())),
                    required("asks", word("what a claim asks for",
                                          {"measurement", "property", "setting", "definition"})),
                    required("states", scalar("what the paper states")),
@@ -267,6 +266,12 @@ Claim read_claim(const YamlNode& node) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& claim_kinds() {
+  static const std::vector<std::string> kinds = {"SET", "DATA", "EQ",   "TAB", "FIG",
+                                                 "NUM", "ALG",  "QUAL", "DER"};
+  return kinds;
+}
 
 ShapePtr claims_shape() {
   static const auto claims = file({.what = "a claims file",

@@ -102,6 +102,8 @@ struct FormerClaim {
 
 /// What a file of claims may hold.
 ShapePtr claims_shape();
+/// By which claims are grouped: SET, DATA, EQ ...
+const std::vector<std::string>& claim_kinds();
 
 /// Throws ParseError with file and line: another shape, a range upside down, a factor around a
 /// number that is not positive, a query that names a *.tuned method, an id a second time.

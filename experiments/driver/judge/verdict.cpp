@@ -38,8 +38,7 @@ std::string data_kind(const Row& row, const std::string& paper) {
 
 /// 0 for the paper's data; the larger, the less a verdict on it says.
 int weakness(const std::string& kind) {
-  static const std::vector<std::string> order = {"real", "real pattern", "other real", "stand-in",
-                                                 "generated"};
+  const auto& order = verdict_data();
   return static_cast<int>(std::ranges::find(order, kind) - order.begin());
 }
 
@@ -383,6 +382,16 @@ json cases_of(const Verdict& v) {
 
 std::string_view name(Verdict::Word word) {
   return kWords[static_cast<std::size_t>(word)];
+}
+
+std::vector<std::string> verdict_words() {
+  return {kWords.begin(), kWords.end()};
+}
+
+const std::vector<std::string>& verdict_data() {
+  static const std::vector<std::string> kinds = {"real", "real pattern", "other real", "stand-in",
+                                                 "generated"};
+  return kinds;
 }
 
 std::optional<bool> holds(Verdict::Word word) {

@@ -65,6 +65,10 @@ struct Verdict {
 };
 
 std::string_view name(Verdict::Word word);
+/// All words.
+std::vector<std::string> verdict_words();
+/// Kinds of data that a verdict may stand on, the paper's own first.
+const std::vector<std::string>& verdict_data();
 /// Whether a verdict speaks for the claim or against it; empty where it says nothing of it.
 std::optional<bool> holds(Verdict::Word word);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <type_traits>
 
 #include "common/generate/values.hpp"
@@ -90,6 +91,27 @@ ShapePtr operation_shape() {
   return shape::list_or_one("operation", shape::word("operation", names_up_to(Operation::cpd)));
 }
 
+bool takes_axis(Operation operation, const std::string& axis) {
+  static const std::map<std::string, Operation> of_one = {
+      {"rank2", Operation::ttm_chain},   {"scalar", Operation::ts},
+      {"alpha", Operation::contraction}, {"beta", Operation::contraction},
+      {"max_sweeps", Operation::cpd},    {"tolerance", Operation::cpd}};
+  if (axis == "mode") return has_mode(operation);
+  if (axis == "rank") return has_rank(operation);
+  const auto at = of_one.find(axis);
+  return at == of_one.end() || at->second == operation;
+}
+
+bool takes_variant(Operation operation, std::string_view variant) {
+  const bool is_einsum = variant.find("->") != variant.npos;
+  const bool elementwise = operation == Operation::tew || operation == Operation::ts;
+  return is_einsum ? operation == Operation::contraction : elementwise;
+}
+
+std::string standard_variant(Operation operation) {
+  return operation == Operation::tew ? "add" : operation == Operation::ts ? "mul" : "";
+}
+
 void set_axis(Case& c, const std::string& axis, const ParamValue& value) {
   const auto* known = find_axis(axis);
   if (known == nullptr) throw LogicError("no axis " + axis);
@@ -100,10 +122,7 @@ std::optional<ParamValue> axis_value(const Case& c, const std::string& axis) {
   if (axis == "operation") return word_value(name(c.problem.operation));
   if (axis == "variant") return word_value(c.problem.variant);
   if (axis == "method") return word_value(c.method);
-  const auto op = c.problem.operation;
-  if ((axis == "mode" && !c.has_mode) || (axis == "rank" && !has_rank(op)) ||
-      (axis == "rank2" && op != Operation::ttm_chain))
-    return std::nullopt;
+  if (!takes_axis(c.problem.operation, axis)) return std::nullopt;
   if (axis.starts_with("params.")) {
     const auto at = c.params.find(axis.substr(7));
     return at == c.params.end() ? std::nullopt : std::optional(at->second);

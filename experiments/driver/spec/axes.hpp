@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiments/driver/spec/case.hpp"
@@ -15,6 +16,14 @@ namespace retensor::driver {
 std::vector<shape::Member> axis_members();
 /// One or more operations.
 ShapePtr operation_shape();
+
+/// Whether problems of the operation have the axis: `rank` of mttkrp, not of ttv.
+bool takes_axis(Operation operation, const std::string& axis);
+/// Whether the word says what the operation computes: an einsum of a contraction, one of the
+/// elementwise variants of tew and ts.
+bool takes_variant(Operation operation, std::string_view variant);
+/// What tew and ts compute where nothing is said; empty for other operations.
+std::string standard_variant(Operation operation);
 
 /// Enters a checked value; `mode` must be a number here.
 void set_axis(Case& c, const std::string& axis, const ParamValue& value);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -238,6 +239,24 @@ void check_ratios(const YamlNode& figure, const std::string& kind, const Fields&
                      "a time or a size: ratios are of what is better when it is less");
 }
 
+/// A key that figures of this kind do not look at would be ignored. One that stands before `kind`
+/// or in another file may belong to a figure of another kind, over which this one is laid.
+void check_keys(const YamlNode& figure, const std::string& kind) {
+  static const std::map<std::string, std::vector<std::string>> of_kinds = {
+      {"to", {"speedups"}},        {"of", {"speedups"}},
+      {"stack", {"stacked-bars"}}, {"share", {"stacked-bars"}},
+      {"place", {"claims"}},       {"distance_from", {"curves"}},
+      {"mark", {"roofline"}},      {"label", {"scatter", "roofline"}}};
+  const auto& from = figure.need("kind").at;
+  for (const auto& item : figure.items)
+    if (const auto at = of_kinds.find(item.key);
+        at != of_kinds.end() && std::ranges::find(at->second, kind) == at->second.end() &&
+        item.key_at.file == from.file &&
+        std::tie(item.key_at.line, item.key_at.column) > std::tie(from.line, from.column))
+      throw ParseError(item.key_at, fmt::format("{} in a figure of kind {}", item.key, kind),
+                       fmt::format("it only in kind {}", fmt::join(at->second, " or ")));
+}
+
 constexpr std::string_view kParams = "case.params.";
 
 /// How many parameters have several values among the cases; none is a value too.
@@ -365,6 +384,7 @@ void check_figure(const Spec& spec, const Registry& methods) {
   const Fields fields(measuring_spec(spec), methods);
   for (const auto* key : {"x", "facet", "hue", "label", "mark"}) fields.under(figure, key, "");
   const auto kind = text_or(figure, "kind");
+  check_keys(figure, kind);
   const auto y = fields.under(figure, "y", "");
   if (kind != "table" && fields.holds_text(y))
     throw ParseError(figure.need("y").at, shown(figure.need("y").text), "a field with numbers");

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "common/core/message.hpp"
@@ -110,6 +111,27 @@ void check_methods(const Spec& spec, const Registry& methods) {
   }
 }
 
+/// Of a condition on a parameter: values that one of the methods may have.
+void check_values(const std::string& param, const std::vector<Located>& values, const Spec& spec,
+                  const Registry& methods) {
+  for (const auto& value : values) {
+    std::optional<InputError> refusal;
+    for (const auto& entry : spec.methods) {
+      const auto schema = method_of_spec(methods, entry.id).params();
+      if (std::ranges::find(schema.specs(), param, &ParamSpec::name) == schema.specs().end())
+        continue;
+      try {
+        located(value.at, [&] { return schema.resolve({{param, value.value}}); });
+        refusal.reset();
+        break;
+      } catch (const InputError& e) {
+        refusal = e;
+      }
+    }
+    if (refusal) throw InputError(*refusal);
+  }
+}
+
 void check_exclusions(const Spec& spec, const Registry& methods, const DatasetRegistry& datasets) {
   std::vector<std::string> params;
   for (const auto& entry : spec.methods) {
@@ -120,6 +142,7 @@ void check_exclusions(const Spec& spec, const Registry& methods, const DatasetRe
     for (const auto& [name, values] : exclusion.when) {
       if (name.starts_with("params.") && std::ranges::find(params, name) == params.end())
         refuse_unknown(values.front().at, "parameter", name, params);
+      if (name.starts_with("params.")) check_values(name.substr(7), values, spec, methods);
       for (const auto& value : values) {
         if (name == "dataset") dataset_at(value, datasets);
         if (name == "method") check_method(text(value.value), value.at, methods);
@@ -186,14 +209,10 @@ std::vector<Setting> crossed(const Choices& axes) {
 
 /// The spec's variants that the operation takes, else the operation's own default.
 std::vector<std::string> variants_of(const Spec& spec, Operation op) {
-  const bool elementwise = op == Operation::tew || op == Operation::ts;
-  if (!elementwise && op != Operation::contraction) return {""};
   std::vector<std::string> variants;
-  for (const auto& variant : spec.variants) {
-    const auto word = text(variant.value);
-    if ((word.find("->") == std::string::npos) == elementwise) variants.push_back(word);
-  }
-  if (variants.empty()) variants.emplace_back(op == Operation::tew ? "add" : "mul");
+  for (const auto& variant : spec.variants)
+    if (const auto word = text(variant.value); takes_variant(op, word)) variants.push_back(word);
+  if (variants.empty()) variants.push_back(standard_variant(op));
   return variants;
 }
 

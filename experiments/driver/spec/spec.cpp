@@ -12,6 +12,8 @@
 #include <boost/algorithm/string/join.hpp>
 
 #include "common/core/hash.hpp"
+#include "common/core/text.hpp"
+#include "experiments/driver/spec/axes.hpp"
 #include "experiments/driver/spec/case.hpp"
 
 namespace retensor::driver {
@@ -95,7 +97,7 @@ std::vector<Choices> zips_of(const std::vector<YamlNode>& groups, const Choices&
         throw ParseError(axis.key_at, fmt::format("'{}' a second time", axis.key),
                          "an axis in one place: axes or one group of zip");
       if (const auto size = zips.back()[axis.key].size(); size != length)
-        throw ParseError(axis.key_at, fmt::format("{} values", size),
+        throw ParseError(axis.key_at, count_text(size, "value"),
                          fmt::format("{} as in the group's first list", length));
     }
   }
@@ -180,6 +182,40 @@ Spec spec_of(const YamlNode& tree) {
   return spec;
 }
 
+/// Those of a spec with any of its profiles: a profile may leave some out, but not what they use.
+std::set<Operation> operations_of(const std::vector<Spec>& all) {
+  std::set<Operation> operations;
+  for (const auto& spec : all)
+    for (const auto& operation : spec.operations)
+      operations.insert(operation_from_name(text(operation.value)));
+  return operations;
+}
+
+/// Refuses what the spec says of problems that none of the operations has.
+void check_used(const Spec& spec, const std::set<Operation>& operations) {
+  const auto names = joined(
+      transformed(operations, [](Operation operation) { return std::string(name(operation)); }),
+      ", ");
+  const auto expect = [&](const Located& value, const std::string& what, const auto& takes) {
+    if (!operations.empty() && std::ranges::none_of(operations, takes))
+      throw ParseError(value.at, what + " which does nothing with " + names,
+                       "what one of the operations uses");
+  };
+  const auto check_axes = [&](const Choices& choices) {
+    for (const auto& [axis, values] : choices)
+      if (axis != "mode" || text(values.front().value) != "all")  // `all` may mean none
+        expect(values.front(), fmt::format("a value of {},", axis),
+               [&axis = axis](Operation operation) { return takes_axis(operation, axis); });
+  };
+  check_axes(spec.axes);
+  for (const auto& zip : spec.zips) check_axes(zip);
+  for (const auto& variant : spec.variants) {
+    const auto word = text(variant.value);
+    expect(variant, fmt::format("variant {},", shown(word)),
+           [&](Operation operation) { return takes_variant(operation, word); });
+  }
+}
+
 }  // namespace
 
 Spec parse_spec(std::string_view text, const std::string& name, const std::string& profile) {
@@ -188,13 +224,17 @@ Spec parse_spec(std::string_view text, const std::string& name, const std::strin
   const auto overlays = take(tree, "profiles");
   auto spec = spec_of(tree);
   std::vector<std::string> profiles;
+  std::vector<Spec> all = {spec};
   for (const auto& content : overlays.items) {
     profiles.push_back(content.key);
     auto merged = tree;
     if (content.is_map()) overlay(merged, content);
     auto overlaid = spec_of(merged);
-    if (content.key == profile) spec = std::move(overlaid);
+    if (content.key == profile) spec = overlaid;
+    all.push_back(std::move(overlaid));
   }
+  const auto operations = operations_of(all);
+  for (const auto& one : all) check_used(one, operations);
   if (!profile.empty() && std::ranges::find(profiles, profile) == profiles.end())
     throw ParseError({name, 0, 0}, fmt::format("no profile '{}'", profile),
                      profiles.empty() ? "none: the spec has no profiles"

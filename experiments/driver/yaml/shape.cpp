@@ -156,11 +156,11 @@ class Map {
   std::vector<std::string> names_;
 };
 
-/// " of 2 or more": how many items a list may have, empty where that is clear.
+/// " of 2 or more": how many items a list may have.
 std::string sizes(std::size_t least, std::size_t most) {
   if (least == most) return fmt::format(" of {}", least);
   if (most != kAnySize) return fmt::format(" of {} to {}", least, most);
-  return least > 1 ? fmt::format(" of {} or more", least) : "";
+  return fmt::format(" of {} or more", least);
 }
 
 }  // namespace
@@ -206,7 +206,8 @@ ShapePtr integer(const std::string& what, std::int64_t lowest, std::int64_t high
     const auto* number = std::get_if<std::int64_t>(&value);
     return number != nullptr && *number >= lowest && *number <= highest;
   };
-  return scalar_that(fits, fmt::format("{}: {} to {}", what, lowest, highest), printed);
+  return scalar_that(fits, fmt::format("{}: a whole number from {} to {}", what, lowest, highest),
+                     printed);
 }
 
 ShapePtr number(const std::string& what, double lowest) {

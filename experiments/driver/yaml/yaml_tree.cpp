@@ -335,7 +335,12 @@ std::string shown(const std::string& word) {
 }
 
 std::string described(const YamlNode& node) {
-  if (node.kind == Kind::scalar) return shown(node.text);
+  if (node.kind == Kind::scalar) {
+    auto plain = node;
+    plain.quoted = false;
+    const bool hides = node.quoted && !std::holds_alternative<std::string>(scalar_value(plain));
+    return shown(node.text) + (hides ? " in quotes" : "");
+  }
   return node.is_list() ? "a list" : node.is_map() ? "a map" : "nothing";
 }
 

@@ -7,7 +7,8 @@ import re
 import subprocess
 import sys
 
-COLUMNS = ("artifact", "method", "operation", "dataset", "mode", "rank", "dtype", "milliseconds")
+COLUMNS = ("artifact", "method", "operation", "dataset", "mode", "rank", "dtype", "variant",
+           "milliseconds")
 
 
 def printed(command, pattern):

@@ -8,4 +8,4 @@ from times import arguments, printed, write_table
 program, matrix, dataset = arguments("PROGRAM MATRIX.mtx DATASET")
 (milliseconds,) = printed([program, matrix], r"Bmp Device \|\s*([\d.]+) ms")
 write_table([{"method": "tsparse.cuda", "operation": "contraction", "dataset": dataset,
-              "milliseconds": milliseconds}])
+              "variant": "ab,bc->ac", "milliseconds": milliseconds}])
