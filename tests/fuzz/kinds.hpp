@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "common/method/registry.hpp"
 #include "experiments/driver/data/locations.hpp"
 #include "experiments/driver/judge/audit/audit.hpp"
+#include "experiments/driver/spec/axes.hpp"
 #include "experiments/driver/spec/plan.hpp"
+#include "tests/fuzz/accepted.hpp"
 #include "tests/fuzz/agreeing_findings.hpp"
 #include "tests/fuzz/grammar.hpp"
 #include "tests/fuzz/judged.hpp"
@@ -76,12 +80,57 @@ inline Vocabulary vocabulary() {
   return words;
 }
 
-/// Some axis says of which data sets.
-inline void agree_spec(nlohmann::json& file, Choices&) {
+/// The operations that a spec or a profile names.
+inline std::set<Operation> operations_in(const nlohmann::json& spec) {
+  std::set<Operation> operations;
+  const auto named = spec.value("operation", nlohmann::json());
+  for (const auto& name : named.is_array() ? named : nlohmann::json::array({named}))
+    accepted([&] {
+      operations.insert(operation_from_name(name.is_string() ? name.get<std::string>() : ""));
+    });
+  return operations;
+}
+
+/// Leaves out what none of the operations has, and keys that the kind of figure does not look at.
+inline void drop_unused(nlohmann::json& part, const std::set<Operation>& operations) {
+  const auto drop = [&](nlohmann::json& axes) {
+    const auto all = axes;
+    for (const auto& [axis, values] : all.items())
+      if (std::ranges::none_of(operations, [&axis = axis](Operation operation) {
+            return driver::takes_axis(operation, axis);
+          }))
+        axes.erase(axis);
+  };
+  if (part.contains("figure") && part["figure"].is_object())
+    for (const auto& [key, kinds] : driver::keys_of_kinds())
+      if (std::ranges::find(kinds, part["figure"].value("kind", "")) == kinds.end())
+        part["figure"].erase(key);
+  if (operations.empty()) return;
+  if (part.contains("axes") && part["axes"].is_object()) drop(part["axes"]);
+  if (part.contains("zip") && part["zip"].is_array()) {
+    for (auto& zip : part["zip"])
+      if (zip.is_object()) drop(zip);
+    std::erase_if(part["zip"].get_ref<nlohmann::json::array_t&>(),
+                  [](const nlohmann::json& zip) { return zip.empty(); });
+    if (part["zip"].empty()) part.erase("zip");
+  }
+  if (!operations.contains(Operation::tew)) part.erase("variant");
+}
+
+/// Some axis says of which data sets, and in most files some operation uses each.
+inline void agree_spec(nlohmann::json& file, Choices& choices) {
   const bool zipped =
       file.contains("zip") && file["zip"].dump().find("dataset") != std::string::npos;
   if (zipped && file.contains("axes")) file["axes"].erase("dataset");
   if (!zipped && file.contains("operation")) file["axes"].emplace("dataset", "tiny");
+  if (choices.below(32) == 1) return;
+  std::vector<nlohmann::json*> parts = {&file};
+  if (file.contains("profiles") && file["profiles"].is_object())
+    for (auto& profile : file["profiles"])
+      if (profile.is_object()) parts.push_back(&profile);
+  std::set<Operation> operations;
+  for (const auto* part : parts) operations.merge(operations_in(*part));
+  for (auto* part : parts) drop_unused(*part, operations);
 }
 
 /// An entry has the sizes of its form and one source: a file or a recipe.

@@ -102,6 +102,11 @@ TEST_CASE("what no operation of the spec uses is refused") {
   const std::string ttv = "schema: 1\nartifact: a/b\ntitle: T\noperation: ttv\n";
   refuses(ttv + "axes: {dataset: a, rank: [8, 16]}\n" + methods, "a value of rank,");
   refuses(ttv + kTail + "profiles: {quick: {axes: {rank: 8}}}\n", "a value of rank,");
+  // An included file may serve specs of other operations.
+  const retensor::testing::TemporaryFolder folder;
+  folder.write("suite.yaml", "schema: 1\naxes: {dataset: a, rank: 8}\n");
+  CHECK(load_spec(folder.write("s.yaml", ttv + "include: suite.yaml\n" + methods))
+            .operations.size() == 1);
   // A profile may leave an operation out, and `all` modes may be none.
   CHECK(parse_spec(kSpecHead + "axes: {dataset: a, rank: 8}\n" + methods +
                        "profiles: {quick: {operation: ttv}}\n",

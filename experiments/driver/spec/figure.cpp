@@ -242,11 +242,7 @@ void check_ratios(const YamlNode& figure, const std::string& kind, const Fields&
 /// A key that figures of this kind do not look at would be ignored. One that stands before `kind`
 /// or in another file may belong to a figure of another kind, over which this one is laid.
 void check_keys(const YamlNode& figure, const std::string& kind) {
-  static const std::map<std::string, std::vector<std::string>> of_kinds = {
-      {"to", {"speedups"}},        {"of", {"speedups"}},
-      {"stack", {"stacked-bars"}}, {"share", {"stacked-bars"}},
-      {"place", {"claims"}},       {"distance_from", {"curves"}},
-      {"mark", {"roofline"}},      {"label", {"scatter", "roofline"}}};
+  const auto& of_kinds = keys_of_kinds();
   const auto& from = figure.need("kind").at;
   for (const auto& item : figure.items)
     if (const auto at = of_kinds.find(item.key);
@@ -363,6 +359,15 @@ std::string different_params(const Case& a, const Case& b) {
 }
 
 }  // namespace
+
+const std::map<std::string, std::vector<std::string>>& keys_of_kinds() {
+  static const std::map<std::string, std::vector<std::string>> of_kinds = {
+      {"to", {"speedups"}},        {"of", {"speedups"}},
+      {"stack", {"stacked-bars"}}, {"share", {"stacked-bars"}},
+      {"place", {"claims"}},       {"distance_from", {"curves"}},
+      {"mark", {"roofline"}},      {"label", {"scatter", "roofline"}}};
+  return of_kinds;
+}
 
 void check_comparison(const Spec& spec, const Registry& methods, const std::vector<Case>& cases) {
   const auto& figure = spec.figure;

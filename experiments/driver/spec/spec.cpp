@@ -191,13 +191,14 @@ std::set<Operation> operations_of(const std::vector<Spec>& all) {
   return operations;
 }
 
-/// Refuses what the spec says of problems that none of the operations has.
-void check_used(const Spec& spec, const std::set<Operation>& operations) {
+/// Refuses what the spec says of problems that none of the operations has. What a file says that
+/// the spec includes may be for the operations of other specs.
+void check_used(const Spec& spec, const std::string& file, const std::set<Operation>& operations) {
   const auto names = joined(
       transformed(operations, [](Operation operation) { return std::string(name(operation)); }),
       ", ");
   const auto expect = [&](const Located& value, const std::string& what, const auto& takes) {
-    if (!operations.empty() && std::ranges::none_of(operations, takes))
+    if (!operations.empty() && value.at.file == file && std::ranges::none_of(operations, takes))
       throw ParseError(value.at, what + " which does nothing with " + names,
                        "what one of the operations uses");
   };
@@ -234,7 +235,7 @@ Spec parse_spec(std::string_view text, const std::string& name, const std::strin
     all.push_back(std::move(overlaid));
   }
   const auto operations = operations_of(all);
-  for (const auto& one : all) check_used(one, operations);
+  for (const auto& one : all) check_used(one, name, operations);
   if (!profile.empty() && std::ranges::find(profiles, profile) == profiles.end())
     throw ParseError({name, 0, 0}, fmt::format("no profile '{}'", profile),
                      profiles.empty() ? "none: the spec has no profiles"
