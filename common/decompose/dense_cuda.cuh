@@ -28,10 +28,11 @@ inline void check(cublasStatus_t status, const char* call) {
 
 class Handle {
  public:
-  Handle() { RETENSOR_LIBRARY_CALL(cublasCreate_v2, &handle_); }
-  ~Handle() { RETENSOR_LIBRARY_FUNCTION(cublasDestroy_v2)(handle_); }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
+  Handle() {
+    cublasHandle_t handle = nullptr;
+    RETENSOR_LIBRARY_CALL(cublasCreate_v2, &handle);
+    handle_ = {handle, RETENSOR_LIBRARY_FUNCTION(cublasDestroy_v2)};
+  }
 
   void use(cudaStream_t stream) const {
     RETENSOR_LIBRARY_CALL(cublasSetStream_v2, handle_, stream);
@@ -69,7 +70,7 @@ class Handle {
 
  private:
   static std::int64_t number(Count n) { return static_cast<std::int64_t>(n); }
-  cublasHandle_t handle_ = nullptr;
+  device::Owned<cublasHandle_t> handle_;
 };
 
 }  // namespace blas
@@ -93,7 +94,9 @@ class Eigen {
  public:
   Eigen(Count largest, Count leading, Solver solver)
       : solver_(solver), values_(largest), status_(1) {
-    RETENSOR_LIBRARY_CALL(cusolverDnCreate, &handle_);
+    cusolverDnHandle_t handle = nullptr;
+    RETENSOR_LIBRARY_CALL(cusolverDnCreate, &handle);
+    handle_ = {handle, RETENSOR_LIBRARY_FUNCTION(cusolverDnDestroy)};
     const int n = static_cast<int>(largest);
     int elements = 0;
     switch (solver) {
@@ -118,9 +121,6 @@ class Eigen {
     }
     room_ = device::Buffer<double>(static_cast<Count>(elements));
   }
-  ~Eigen() { RETENSOR_LIBRARY_FUNCTION(cusolverDnDestroy)(handle_); }
-  Eigen(const Eigen&) = delete;
-  Eigen& operator=(const Eigen&) = delete;
 
   void use(cudaStream_t stream) const {
     RETENSOR_LIBRARY_CALL(cusolverDnSetStream, handle_, stream);
@@ -163,7 +163,7 @@ class Eigen {
   static constexpr auto kVectors = CUSOLVER_EIG_MODE_VECTOR;
   static constexpr auto kLower = CUBLAS_FILL_MODE_LOWER;
   const Solver solver_;
-  cusolverDnHandle_t handle_ = nullptr;
+  device::Owned<cusolverDnHandle_t> handle_;
   device::Buffer<double> values_, room_;
   device::Buffer<int> status_;
   std::vector<char> host_room_;

@@ -4,7 +4,9 @@
 
 #include <dlfcn.h>
 
+#include <memory>
 #include <string>
+#include <type_traits>
 
 #include "common/core/error.hpp"
 
@@ -36,6 +38,19 @@ class CudaLibrary {
  private:
   void* handle_ = nullptr;  // for the life of the process: its state is on the device
   std::string missing_;
+};
+
+/// An object of a library, such as a handle, which `end` ends with the last copy.
+template <class T>
+class Owned {
+ public:
+  Owned() = default;
+  template <class End>
+  Owned(T object, End* end) : object_(object, end) {}
+  operator T() const { return object_.get(); }
+
+ private:
+  std::shared_ptr<std::remove_pointer_t<T>> object_;
 };
 
 /// A function of the file's library(), found when this place is first reached.

@@ -13,13 +13,6 @@
 
 namespace retensor::tca_spmm {
 
-/// Lets a kernel have so many bytes of dynamic shared memory a thread block.
-template <class Kernel>
-void give_shared(Kernel* kernel, std::size_t bytes) {
-  RETENSOR_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                           static_cast<int>(bytes)));
-}
-
 /// D, and O, M x N, each in either order, its leading dimension padded to whole 16-byte vectors, K
 /// and M to a multiple of `row_unit`.
 class SpmmRun : public CudaRun {

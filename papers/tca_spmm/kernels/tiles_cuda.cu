@@ -9,6 +9,7 @@
 
 #include "common/device/cuda.cuh"
 #include "common/device/device.hpp"
+#include "common/device/shared.cuh"
 #include "common/tensor/operations.hpp"
 #include "papers/tca_spmm/format/options.hpp"
 #include "papers/tca_spmm/kernels/run_cuda.cuh"
@@ -138,7 +139,7 @@ class TilesRun : public SpmmRun {
     while (p_.stages > kFewestStages && bytes(p_.stages) > device::facts().shared_per_block)
       --p_.stages;
     config_.dynamicSmemBytes = bytes(p_.stages);
-    give_shared(kernel_, config_.dynamicSmemBytes);
+    device::allow_shared(kernel_, config_.dynamicSmemBytes);
   }
   void set_pointers() {
     p_.dense = map_of_halves(d_.values.data(), d_.rows, d_.stride, d_.stride, kTileDepth);

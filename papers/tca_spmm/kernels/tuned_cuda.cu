@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/device/device.hpp"
+#include "common/device/shared.cuh"
 #include "common/tensor/operations.hpp"
 #include "papers/tca_spmm/format/options.hpp"
 #include "papers/tca_spmm/format/panel_tasks.hpp"
@@ -44,7 +45,7 @@ class TunedRun : public SpmmRun {
         columns_(panels.columns),
         block_start_(panels.block_start),
         blocks_(panels.blocks) {
-    give_shared(kernel_, shared_);
+    device::allow_shared(kernel_, shared_);
     set_tasks(panels);
     set_pointers();
     count_bytes(tasks_, row_order_, columns_, block_start_, blocks_, sums_, arrived_);

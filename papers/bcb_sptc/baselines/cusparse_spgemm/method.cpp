@@ -4,8 +4,8 @@
 
 namespace retensor {
 namespace cusparse_spgemm {
-/// Why the library cannot be used here; empty where it can.
-std::string library_refusal();
+/// Why the library could not be loaded; empty where it was.
+std::string missing_library();
 /// Parameter `algorithm`.
 std::unique_ptr<Prepared> prepare_cuda(const Problem& problem, const Params& params);
 }  // namespace cusparse_spgemm
@@ -14,7 +14,7 @@ void register_cusparse_spgemm(Registry& registry) {
   registry.add(bcb_sptc::matrix_method({
       .id = "cusparse_spgemm.cuda",
       .summary = "contraction as a product of two matrices in CSR by cuSPARSE",
-      .obstacle = RETENSOR_DEVICE_PART(cusparse_spgemm::library_refusal),
+      .obstacle = RETENSOR_DEVICE_PART(cusparse_spgemm::missing_library),
       .prepare = RETENSOR_DEVICE_PART(cusparse_spgemm::prepare_cuda),
       .params = {param(
                      "algorithm", "alg1",

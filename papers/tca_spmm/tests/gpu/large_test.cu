@@ -7,6 +7,7 @@
 
 #include "common/device/cuda.cuh"
 #include "common/device/loops.cuh"
+#include "common/device/shared.cuh"
 #include "common/numeric/rounding.hpp"
 #include "papers/tca_spmm/kernels/run_cuda.cuh"
 #include "papers/tca_spmm/kernels/tca_spmm_cuda.cuh"
@@ -84,7 +85,7 @@ TEST_CASE("SpMM takes more nonzeros than 32 bits count") {
   p.row_id_for_each_warp = row.data(), p.warpid_within_row = warp.data();
   p.num_warps_per_row = warps.data();
   const unsigned shared = BlockMemory<8>::bytes(false);
-  give_shared(multiply_rows<8>, shared);
+  device::allow_shared(multiply_rows<8>, shared);
   RETENSOR_CUDA_LAUNCH(multiply_rows<8>, static_cast<unsigned>(plan.blocks()), kBlockThreads,
                        shared, nullptr, p);
 
