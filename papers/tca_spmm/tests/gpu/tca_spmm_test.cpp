@@ -53,18 +53,15 @@ Problem problem_of(std::shared_ptr<const Coo> s, std::uint64_t width) {
   return Problem(spec, std::move(s));
 }
 
-Result run_of(Prepared& prepared) {
+Result run_of(const Method& method, const Problem& problem, const Params& params) {
+  const auto prepared = method.prepare(problem, params);
   const auto timer = device::make_event_timer();
   for (int run = 0; run < 2; ++run) {
     timer->start();
-    prepared.run(*timer);
+    prepared->run(*timer);
     timer->stop();
   }
-  return prepared.result();
-}
-
-Result run_of(const Method& method, const Problem& problem, const Params& params) {
-  return run_of(*method.prepare(problem, params));
+  return prepared->result();
 }
 
 void check(const Method& method, const Problem& problem, const Params& params) {
@@ -104,19 +101,6 @@ TEST_CASE("tiles and panels from nearly empty to full") {
       for (const Params& params : contract::settings(registry.find(id)))
         check(registry.find(id), problem, params);
   }
-}
-
-TEST_CASE("a dense matrix keeps its shared memory while a nearly empty one is prepared") {
-  const Registry registry = all_methods();
-  const Method& method = registry.find("tca_spmm.cuda.tiles");
-  const Params params = method.params().resolve({});
-  const Problem dense = problem_of(uniform_cells(1.0), 72),
-                empty = problem_of(uniform_cells(0.001), 72);
-  if (!method.supports(dense, params).ok) return;
-  const auto of_dense = method.prepare(dense, params), of_empty = method.prepare(empty, params);
-  const auto precision = method.precision(dense, params);
-  CHECK(dense.oracle().check(run_of(*of_dense), precision).ok);
-  CHECK(empty.oracle().check(run_of(*of_empty), precision).ok);
 }
 
 TEST_CASE("tiles in more rounds of the ring than one, on several blocks") {
