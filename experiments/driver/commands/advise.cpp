@@ -40,7 +40,8 @@ advise::Experience experience_for(const Given& given) {
 
 int train_model(const Given& given) {
   const auto named = given.positionals();
-  const auto seen = experience_of(named.empty() ? committed_results() : named, all_methods());
+  const auto seen =
+      experience_of(named.empty() ? committed_results() : required_results(named), all_methods());
   write_file(given.text("train"), seen.text());
   std::cerr << fmt::format(
       "{}: {} of {} on {} of {}\n", given.text("train"), count_text(seen.times.size(), "time"),
