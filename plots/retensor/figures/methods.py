@@ -95,7 +95,7 @@ def _setting(places, found, methods):
     types = dict.fromkeys(line.row["case.dtype"] for own in places for line in own)
     said = "/".join(captions.TYPES.get(str(name), str(name)) for name in types)
     others = len(found) - len(methods)
-    return said if not others else (f"{said}; the {len(methods)} methods with the most tensors, "
+    return said if not others else (f"{said}; the {len(methods)} methods with the most problems, "
                                     f"{others} more stand in the table")
 
 
