@@ -51,20 +51,25 @@ def texts(entries):
     readme = ROOT / "README.md"
     papers = dict.fromkeys(entry["paper"] for entry in entries)
     own = {paper: [entry for entry in entries if entry["paper"] == paper] for paper in papers}
-    found = {readme: between(readme.read_text(encoding="utf-8"), "verdicts",
+    found = {readme: between(readme, "verdicts",
                              counts(own) + "\n" + own_data(entries) +
                              "".join(summary(*item) for item in own.items()))}
     for paper, claims in own.items():
         path = ROOT / "papers" / paper / "README.md"
-        found[path] = between(path.read_text(encoding="utf-8"), "headlines", headlines(claims))
+        found[path] = between(path, "headlines", headlines(claims))
     return found
 
 
-def between(text, name, content):
-    """The text with this content between the marks of that name."""
+def between(path, name, content):
+    """The text of a README with this content between the marks of that name."""
     begin, end = f"<!-- {name}: written by ci/readme.py -->\n", f"<!-- end of {name} -->\n"
-    head, rest = text.split(begin, 1)
-    return head + begin + content + end + rest.split(end, 1)[1]
+    text = path.read_text(encoding="utf-8")
+    head, found, rest = text.partition(begin)
+    _, found_end, tail = rest.partition(end)
+    if not found or not found_end:
+        sys.exit(f"{path}: found no lines {begin.strip()} and {end.strip()}, expected both, one "
+                 "after the other")
+    return head + begin + content + end + tail
 
 
 def counts(own):

@@ -70,6 +70,10 @@ Device with_ceilings(Device device, const Device& judge) {
   return device;
 }
 
+void add_once(std::vector<std::string>& list, std::string words) {
+  if (std::find(list.begin(), list.end(), words) == list.end()) list.push_back(std::move(words));
+}
+
 class Adviser {
  public:
   Adviser(const Experience& seen, const Registry& registry, const Problem& problem,
@@ -83,6 +87,7 @@ class Adviser {
         here_(here) {}
 
   void add(const Device& device) {
+    machine_ = described(device);
     add_measured(device);
     if (problem_.operation() == Operation::mttkrp_all) add_by_modes(device);
   }
@@ -108,10 +113,10 @@ class Adviser {
     const auto at = aspects_of(subject_, with_ceilings(device, seen_.devices[*judge]));
     const Forecaster forecaster(seen_, *judge, problem_.operation());
     if (!is_same(seen_.devices[*judge], device))
-      stand_ins_.push_back(fmt::format("no rows of this {}: times are those of {}",
+      add_once(stand_ins_, fmt::format("no rows of this {}: times are those of {}",
                                        device.backend == Backend::cuda ? "GPU" : "processor",
                                        described(seen_.devices[*judge])));
-    for (auto& words : forecaster.outside(at)) advice_.outside.push_back(std::move(words));
+    for (auto& words : forecaster.outside(at)) add_once(advice_.outside, std::move(words));
     nearest_.push_back(forecaster.nearest(at).data);
     const auto before = advice_.ranked.size();
     auto offered = forecaster.offered();
@@ -127,8 +132,8 @@ class Adviser {
     }
     add(forecaster, at, forecaster.little_known());
     if (advice_.ranked.size() > before)
-      advice_.outside.push_back(
-          fmt::format("no candidate was measured on {} families of tensors", kFewestFamilies));
+      add_once(advice_.outside,
+               fmt::format("no candidate was measured on {} families of tensors", kFewestFamilies));
   }
 
   /// Candidates of MTTKRP that take all modes one after the other: what is expected of each mode,
@@ -238,6 +243,7 @@ class Adviser {
     choice.device_bytes = forecaster.device_bytes(at, bytes(), forecast.candidate);
     choice.error = forecaster.error(forecast.candidate);
     choice.families = forecaster.families(forecast.candidate);
+    choice.machine = machine_;
     return choice;
   }
 
@@ -264,13 +270,16 @@ class Adviser {
 
   std::string first_line() const {
     const auto& first = advice_.ranked.front();
+    const auto on_machine = [&](const Choice& choice) {
+      return in_words(choice) + (has_several_machines(advice_) ? " on " + choice.machine : "");
+    };
     auto line = fmt::format("{} is expected to take {} for {:g} calls: {} to prepare, {} a run",
-                            in_words(first), duration_text(first.forecast.total(wish_.calls)),
+                            on_machine(first), duration_text(first.forecast.total(wish_.calls)),
                             wish_.calls, duration_text(first.forecast.prepare_seconds()),
                             duration_text(first.forecast.run_seconds()));
     if (advice_.ranked.size() < 2) return line + "; nothing else can run.";
     const auto& second = advice_.ranked[1];
-    return line + fmt::format("; {} {}.", in_words(second),
+    return line + fmt::format("; {} {}.", on_machine(second),
                               duration_text(second.forecast.total(wish_.calls)));
   }
 
@@ -295,8 +304,21 @@ class Adviser {
   const Wish wish_;
   const bool here_;
   Advice advice_;
+  std::string machine_;  // of the device that is added
   std::vector<std::string> stand_ins_, nearest_;
 };
+
+/// Of several machines with rows those that have some of the operation, if any has.
+std::vector<Device> with_rows(const Experience& seen, std::vector<Device> devices,
+                              Operation operation) {
+  const auto is_own_judge = [&](const Device& device) {
+    const auto judge = judge_of(seen, device, operation);
+    return judge && is_same(seen.devices[*judge], device);
+  };
+  if (std::ranges::any_of(devices, is_own_judge))
+    std::erase_if(devices, [&](const Device& device) { return !is_own_judge(device); });
+  return devices;
+}
 
 Device processor_here() {
   const auto cpu = cpu_facts();
@@ -310,6 +332,12 @@ Device processor_here() {
 
 std::string in_words(const Choice& choice) {
   return std::string(choice.method->id()) + (choice.params.empty() ? "" : " " + choice.params);
+}
+
+bool has_several_machines(const Advice& advice) {
+  return std::ranges::any_of(advice.ranked, [&](const Choice& choice) {
+    return choice.machine != advice.ranked.front().machine;
+  });
 }
 
 std::vector<Device> devices_named(const Experience& seen, const std::string& asked) {
@@ -345,7 +373,8 @@ Advice advise(const Experience& seen, const Registry& registry, const Problem& p
   if (problem.x().nnz() == 0 && facts.value("nnz", Count{0}) == 0)
     throw input_error("the tensor has no nonzeros: no prediction can be made");
   Adviser adviser(seen, registry, problem, facts, wish, here);
-  for (const auto& device : devices) adviser.add(device);
+  for (const auto& device : here ? devices : with_rows(seen, devices, problem.operation()))
+    adviser.add(device);
   return adviser.finish();
 }
 

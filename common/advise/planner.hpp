@@ -26,8 +26,9 @@ struct Choice {
   std::string params;  ///< those that are not the defaults, as cpd::params_in reads them
   Forecast forecast;
   double format_bytes = 0, device_bytes = 0, error = 0;
-  int families = 0;       ///< on whose tensors it was measured
-  bool measured = false;  ///< its times are those of a trial and no forecast
+  int families = 0;          ///< on whose tensors it was measured
+  bool measured = false;     ///< its times are those of a trial and no forecast
+  std::string machine = {};  ///< whose times are forecast
 };
 
 /// "flycoo.cuda block=64".
@@ -46,6 +47,9 @@ struct Advice {
   std::string why;  ///< two lines
 };
 
+/// Whether the ranked choices are of more than one machine.
+bool has_several_machines(const Advice& advice);
+
 /// The devices of the experience that `name` stands for: `cpu`, `device`, or what one is called
 /// ("H200"). Throws InputError naming them where there is none.
 std::vector<Device> devices_named(const Experience& seen, const std::string& name);
@@ -53,7 +57,8 @@ std::vector<Device> devices_named(const Experience& seen, const std::string& nam
 /// measured has no ceilings (0).
 std::vector<Device> devices_here(const Experience& seen);
 
-/// Every candidate that was measured enough and solves the problem, on any of these devices. A
+/// Every candidate that was measured enough and solves the problem, on any of these devices. Of
+/// several that are not this machine's those count that have rows of the operation, if any has. A
 /// device that was never measured is judged by the one of its backend with most families of tensors
 /// of the operation, whose ceilings are taken as proportional to the cores; `why` says so. With
 /// `here` only methods that this machine can run.

@@ -47,6 +47,9 @@ def to_host(array):
     DeviceError where the library has no CUDA."""
     if np.ma.is_masked(array):
         raise InputError("found an array with masked entries, expected one without: fill them")
+    if hasattr(array, "todense") and not isinstance(array, np.ndarray):
+        raise InputError(f"found a sparse {type(array).__name__}, expected a dense array: its "
+                         "todense() is one")
     if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack_device__"):
         return np.asarray(array)
     device = int(array.__dlpack_device__()[0])

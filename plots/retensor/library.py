@@ -244,6 +244,11 @@ class _Keep:
         return _Array(self.data(array), self.lengths(array.shape), array.ndim, code(array.dtype))
 
     def tensor(self, tensor):
+        if not np.isfinite(tensor.values).all():
+            wrong = int(np.argmin(np.isfinite(tensor.values)))
+            place = tuple(int(indices[wrong]) for indices in tensor.coords)
+            raise InputError(f"found the value {tensor.values[wrong]} at the index {place}, "
+                             "expected finite values")
         indices = (ctypes.c_void_p * tensor.ndim)(*map(self.data, tensor.coords))
         self.kept.append(indices)
         return _Tensor(self.lengths(tensor.shape), indices, self.data(tensor.values), tensor.nnz,

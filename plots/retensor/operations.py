@@ -161,7 +161,9 @@ def cp(x, rank=None, method=None, sweeps=20, tolerance=1e-5, seed=1, initial=Non
     give them yourself. With constraint="nonnegative" factors have no negative entry. `checkpoint`
     names a file from which an interrupted run continues; with several starts, the number of each
     is appended. `progress` is called as progress(sweep, fit) after each sweep."""
-    initial = _listed(initial)
+    initial, x = _listed(initial), tensor(x)
+    if x.ndim < 2:
+        raise InputError(f"cp: found a tensor of order {x.ndim}, expected 2 or more")
 
     def model(number):
         path = f"{checkpoint}.{number + 1}" if checkpoint and starts > 1 else checkpoint

@@ -11,11 +11,16 @@ def sentences(entries):
     held = [entry for entry in headline if entry["holds"] is True]
     failed = sorted((entry for entry in headline if entry["holds"] is False),
                     key=lambda entry: entry["cause"] is None)
+    open_ones = sum(entry["verdict"] == "not tested" for entry in headline)
     if not headline:
         return []
+    if open_ones == len(headline):
+        return [f"None of the {len(headline)} headline claims is tested by these rows."]
     example = f", for example {told(held[0])}" if held else ""
     found = [f"{len(held)} of {len(headline)} headline claims "
              f"{'holds' if len(held) == 1 else 'hold'}{example}."]
+    if open_ones:
+        found.append(f"{open_ones} {'is' if open_ones == 1 else 'are'} not tested by these rows.")
     if failed:
         cause = failed[0]["cause"]
         alike = [told(entry) for entry in failed if entry["cause"] == cause][:SHOWN]

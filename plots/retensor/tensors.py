@@ -23,9 +23,11 @@ class Tensor:
         self.coords = tuple(_index_array(indices, length, mode)
                             for mode, (indices, length) in enumerate(zip(coords, self.shape)))
         lengths = [len(indices) for indices in self.coords]
-        if len(coords) != len(self.shape) or not 1 <= self.ndim <= 8:
+        if not 1 <= self.ndim <= 8:
+            raise InputError(f"found {self.ndim} modes, expected 1 to 8")
+        if len(coords) != self.ndim:
             raise InputError(f"found {len(coords)} index arrays for a shape of {self.ndim} modes, "
-                             "expected as many, 1 to 8")
+                             "expected one for each mode")
         if any(length != self.nnz for length in lengths):
             raise InputError(f"found index arrays of {lengths} entries for {self.nnz} values")
 
@@ -76,8 +78,12 @@ class Tensor:
 
     @classmethod
     def from_sparse(cls, array):
-        """An array of PyData Sparse."""
-        array = array.asformat("coo") if hasattr(array, "asformat") else array
+        """An array of PyData Sparse in any of its formats. Raises InputError where the entries that
+        it does not store are not 0."""
+        array = array.asformat("coo")
+        if array.fill_value != 0:
+            raise InputError(f"found an array whose fill_value is {array.fill_value}, expected 0: "
+                             "entries that are not stored are zeros here")
         return cls(tuple(array.coords), array.data, array.shape)
 
     def write(self, path):
@@ -99,7 +105,10 @@ class Tensor:
 
     def to_numpy(self):
         """A dense array. Raises MemoryError where it does not fit."""
-        dense = np.zeros(self.shape, self.dtype)
+        try:
+            dense = np.zeros(self.shape, self.dtype)
+        except ValueError as error:  # more bytes than an address can count
+            raise MemoryError(f"a dense array of shape {self.shape} does not fit") from error
         np.add.at(dense, self.coords, self.values)
         return dense
 
@@ -142,9 +151,9 @@ def tensor(data, dtype=None):
 def _tensor(data):
     if isinstance(data, Tensor):
         return data
-    if hasattr(data, "tocoo"):
+    if hasattr(data, "tocoo") and not hasattr(data, "fill_value"):
         return Tensor.from_scipy(data)
-    if hasattr(data, "coords") and hasattr(data, "data"):
+    if hasattr(data, "fill_value") and hasattr(data, "asformat"):
         return Tensor.from_sparse(data)
     return Tensor.from_numpy(dlpack.to_host(data))
 
@@ -154,6 +163,6 @@ def _index_array(indices, length, mode):
     if len(indices) and not np.issubdtype(indices.dtype, np.integer):
         raise InputError(f"mode {mode}: found indices of {indices.dtype}, expected whole numbers")
     if len(indices) and (indices.min() < 0 or indices.max() >= min(length, MOST_INDEX)):
-        raise InputError(f"mode {mode}: found an index of {indices.min()} to {indices.max()}, "
-                         f"expected 0 to {length - 1}")
+        wrong = indices.min() if indices.min() < 0 else indices.max()
+        raise InputError(f"mode {mode}: found the index {wrong}, expected 0 to {length - 1}")
     return np.ascontiguousarray(indices, np.uint32)

@@ -146,7 +146,7 @@ def test_a_sweep_that_goes_on_keeps_to_what_was_chosen(own):
     assert chosen["case"] in [row["case"] for row in own.lines()]
 
 
-def test_auto_that_has_no_method_is_a_row_and_parameters_are_checked(own):
+def test_auto_that_has_no_method_is_a_row_and_parameters_are_checked(own, monkeypatch):
     spec = own.spec([("auto", {"error": 1e-12})], operation="ttm_chain",
                     axes={"dataset": "mine.tns", "mode": 0, "rank": 4})
     assert own.run(spec, program=RETENSOR).returncode == 1
@@ -154,6 +154,10 @@ def test_auto_that_has_no_method_is_a_row_and_parameters_are_checked(own):
     assert row["status"] == "unsupported" and "the planner has no method" in row["reason"]
     own.run(spec, program=RETENSOR)
     assert len(own.lines()) == 1, "a finished sweep adds nothing"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    own.run(own.spec([("auto", {"machine": "device"})], operation="mttkrp", name="gpu",
+                     axes={"dataset": "mine.tns", "mode": 0, "rank": 4}), program=RETENSOR)
+    assert own.lines()[-1]["reason"].startswith("machine: device: ")
     wrong = own.spec([("auto", {"call": 3})], name="wrong")
     done = own.run(wrong, program=RETENSOR)
     assert done.returncode == 2 and "call" in done.stderr

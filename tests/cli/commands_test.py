@@ -510,6 +510,12 @@ def test_rows_are_printed_with_what_follows_from_them(tree):
             "cpu", "a CPU", "stale", True, "r.jsonl")
         assert row["roofline"] == {"gbytes": 20.0, "gflops": 10.0, "ridge": 5.0}
         assert "machine" not in row
+    (tree.root / "kept" / "here").mkdir(parents=True)
+    (tree.root / "r.jsonl").rename(tree.root / "kept" / "here" / "r.jsonl")
+    below = list(map(json.loads, tree.stdout("rows", "kept").splitlines()))
+    assert [row["v"] for row in below if row["kind"] == "row"] == [2, 3]
+    (tree.root / "empty").mkdir()
+    assert "empty: found no result file (.jsonl) below it" in tree.refusal("rows", "empty")
     (tree.root / "r.jsonl").write_text(json.dumps({"kind": "row", **head}))
     assert "r.jsonl:1: found a row that lacks its key or case" in tree.refusal("rows", "r.jsonl")
 

@@ -6,6 +6,7 @@ import rows
 
 from retensor.results import load_results
 from retensor.errors import PlotError
+from retensor.figures.methods import draw
 from retensor.report.methods import NEVER, baselines, check, lines_of, sections, tabulate
 
 BASE, OTHER, FAST, SLOW = "parti.cuda", "pasta.cuda.coo", "blco.cuda", "mm_csf.cuda"
@@ -22,7 +23,8 @@ REGISTRY = [method(BASE, ["mttkrp"], True), method(FAST, ["mttkrp", "mttkrp_all"
 
 
 def mttkrp(method, milliseconds, prepare=0.0, status="ok", **case):
-    case = {"operation": "mttkrp", "mode": 0, "artifact": "pasta/gpu-speed", "params": {}, **case}
+    case = {"operation": "mttkrp", "mode": 0, "artifact": "pasta/gpu-speed", "params": {},
+            "variant": "", **case}
     row = rows.row(method=method, status=status, seconds=[milliseconds / 1e3] * 3, **case)
     if status == "ok":
         row["phases"]["prepare"] = prepare
@@ -135,6 +137,27 @@ def test_the_page_has_tables_figures_and_their_files(tmp_path):
     assert [figure["machine"] for figure in section.figures] == ["Fixture GPU"]
     assert (tmp_path / section.figures[0]["svg"]).is_file()
     assert found["spmm"].table == found["spmm"].figures == []
+
+
+def names_drawn(tmp_path, *measured):
+    figure = draw(lines(tmp_path, *measured), "MTTKRP")
+    return figure and [text.get_text().replace("\n", " ")
+                       for text in figure.axes[0].get_yticklabels()]
+
+
+def test_methods_meet_on_one_problem_alone(tmp_path):
+    whole = [mttkrp(BASE, 4, mode=mode) for mode in range(3)]
+    assert names_drawn(tmp_path, *whole, mttkrp(FAST, 2)) is None  # all modes and one mode
+    all_modes = mttkrp(FAST, 2, operation="mttkrp_all", mode=None)
+    assert names_drawn(tmp_path, *whole, all_modes) == ["alpha, rank 16"]
+    assert names_drawn(tmp_path, mttkrp(BASE, 4), mttkrp(FAST, 2)) == ["alpha, rank 16, mode 0"]
+    two_types = [mttkrp(name, 4, dtype=dtype) for name in (BASE, FAST) for dtype in ("f32", "f64")]
+    assert names_drawn(tmp_path, *two_types) == ["alpha, rank 16, mode 0, fp32",
+                                                 "alpha, rank 16, mode 0, fp64"]
+    einsums = [mttkrp(name, 4, operation="contraction", variant=variant, mode=None, rank=None)
+               for name in (BASE, FAST) for variant in ("ak,kb->ab", "akl,klb->ab")]
+    assert names_drawn(tmp_path, *einsums) == ["alpha, ak,kb->ab", "alpha, akl,klb->ab"]
+    assert names_drawn(tmp_path, einsums[0], einsums[3]) is None
 
 
 def test_a_tensor_of_one_method_has_no_figure(tmp_path):

@@ -511,3 +511,8 @@ def test_two_sentences_tell_what_holds_and_what_does_not():
         "Cause: blocks wait."]
     assert prose.sentences(more[1:])[1].startswith("Does not hold: memory")
     assert prose.sentences([entry(None, True), rows.verdict()]) == []
+    # What no row tests is no failure.
+    open_one = {**entry("size", None), "verdict": "not tested"}
+    assert prose.sentences([open_one] * 2) == [
+        "None of the 2 headline claims is tested by these rows."]
+    assert prose.sentences([held, open_one])[1] == "1 is not tested by these rows."

@@ -143,6 +143,25 @@ def test_variants_of_one_method_are_compared_by_a_parameter(tmp_path):
             ("update=owner", pytest.approx(3)), ("update=private", pytest.approx(2))]
 
 
+def test_one_variant_is_compared_with_others_whatever_else_they_change(tmp_path):
+    lines = [ttv("alpha", COO, seconds, params={"update": update, "kappa": kappa})
+             for update, kappa, seconds in (("atomic", 0, 0.006), ("owner", 0, 0.002),
+                                            ("owner", 4, 0.003))]
+    view, _ = draw(tmp_path, lines, to={"method": COO, "params.update": "atomic"})
+    assert [(c.series, c.measured.value) for c in view.cells if c.x == "alpha"] == [
+        (f"{COO}, update=owner, kappa=0", pytest.approx(3)),
+        (f"{COO}, update=owner, kappa=4", pytest.approx(2))]
+
+
+def test_what_has_nothing_to_compare_with_says_why(tmp_path):
+    lines = [ttv("alpha", method, 0.004, params={"threads": threads})
+             for method, threads in ((COO, 1), (HICOO, 1), (HICOO, 2))]
+    view, _ = draw(tmp_path, [*lines, ttv("beta", HICOO, 1, params={"threads": 1})])
+    reasons = {(c.x, c.series): c.reason for c in view.cells if c.status == "no base"}
+    assert reasons == {("alpha", f"{HICOO}, threads=2"): "no row to compare with has threads=2",
+                       ("beta", f"{HICOO}, threads=1"): "no row to compare with"}
+
+
 def test_ratios_stay_on_one_machine_where_both_ran(tmp_path):
     other = {"device": "Other CPU"}
     lines = [ttv("alpha", COO, 0.004), ttv("alpha", HICOO, 0.002),

@@ -304,6 +304,7 @@ def test_a_method_is_chosen_that_does_not_round():
     (lambda c: retensor.tucker(c.dense, 2), "found ranks 2, expected one for each mode"),
     (lambda c: retensor.tucker(c.dense, [2, -2, 2]), "found -2, expected one of 64 bits"),
     (lambda c: retensor.tucker(c.dense[0, 0], [1], method="auto"), "order 1"),
+    (lambda c: retensor.cp(c.dense[0, 0], rank=1), "cp: found a tensor of order 1, expected 2"),
     (lambda c: retensor.mttkrp(c.dense, c.factors, 2**40), "mode: found 1099511627776"),
     (lambda c: retensor.mttkrp(c.dense, c.factors, 1.5), "mode: found 1.5, expected a whole"),
     (lambda c: retensor.mttkrp(c.dense, c.factors, 0, method=3), "method: found 3, expected"),

@@ -3,10 +3,14 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 import yaml
 from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "ci"))
+import readme as verdict_lines  # noqa: E402
 
 SECTIONS = ["The paper", "Results", "From paper to code", "Methods", "Artifacts", "Deviations",
             "Claims"]
@@ -23,6 +27,18 @@ def test_papers_have_the_same_sections(readme):
     text = readme.read_text()
     assert sections(text) == SECTIONS
     assert len(text.splitlines()) <= 150
+
+
+def test_a_readme_without_the_marks_of_its_verdicts_is_named(tmp_path):
+    page = tmp_path / "README.md"
+    marks = "<!-- headlines: written by ci/readme.py -->\n", "<!-- end of headlines -->\n"
+    page.write_text("above\n" + "old\n".join(marks) + "below\n")
+    assert verdict_lines.between(page, "headlines", "new\n") == (
+        "above\n" + "new\n".join(marks) + "below\n")
+    for text in ("## Results\n", marks[0], marks[1], marks[1] + marks[0]):
+        page.write_text(text)
+        with pytest.raises(SystemExit, match=r"README.md: found no lines <!-- headlines"):
+            verdict_lines.between(page, "headlines", "new\n")
 
 
 def test_the_readme_is_one_page():
@@ -94,7 +110,23 @@ def test_the_keys_of_a_sweep_go_with_its_spec(tmp_path):
     assert plan(tmp_path, spec + keys[0] + "\n").returncode == 2  # rank stands in two places
 
 
-def test_the_citation_names_the_five_papers():
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_the_kernel_of_the_page_compiles(tmp_path):
+    page = (ROOT / "plots/docs/how-to/own-kernels.md").read_text()
+    header, description, registration = re.findall(r"```cpp\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "mine_cpu.hpp").write_text(header)
+    (tmp_path / "mine.cpp").write_text(
+        '#include "mine_cpu.hpp"\n#include "common/method/method_spec.hpp"\n'
+        '#include "common/method/registry.hpp"\n'
+        f"namespace retensor {{\nnamespace mine {{\n{description}\n}}\n{registration}\n}}\n")
+    done = subprocess.run(["g++", "-std=c++20", "-fopenmp", "-fsyntax-only", "-Wall", "-Wextra",
+                           "-Wconversion", "-Wno-sign-conversion", "-Werror", "-I", ROOT,
+                           tmp_path / "mine.cpp"], text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_citation_names_each_paper():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert citation["cff-version"] == "1.2.0" and len(citation["references"]) == len(PAPERS)
+    assert citation["cff-version"] == "1.2.0"
+    assert len(citation["references"]) == len(PAPERS), "CITATION.cff: one reference for each paper"
     assert all(paper["title"] and paper["authors"] for paper in citation["references"])

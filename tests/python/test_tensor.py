@@ -63,6 +63,36 @@ def test_pydata_sparse(order):
     np.testing.assert_array_equal(back.todense(), dense)
 
 
+def test_every_format_of_pydata_sparse_is_taken_and_entries_not_stored_are_zeros():
+    sparse = pytest.importorskip("sparse")
+    dense = random_case(4, 3).dense
+    same(retensor.tensor(sparse.GCXS.from_numpy(dense)), dense)
+    same(retensor.tensor(sparse.DOK.from_numpy(dense)), dense)
+    ones = sparse.COO.from_numpy(np.ones((2, 3)), fill_value=1)
+    assert ones.nnz == 0
+    with pytest.raises(retensor.InputError, match=r"fill_value is 1\.0, expected 0"):
+        retensor.tensor(ones)
+
+
+def test_a_value_that_is_not_finite_is_named_by_its_index():
+    x = retensor.tensor(np.array([[1, 0], [np.nan, 1]]))
+    for compute in (lambda: retensor.cp(x, rank=1), lambda: retensor.ttv(x, [1, 1], 0)):
+        with pytest.raises(retensor.InputError, match=r"value nan at the index \(1, 0\), expected"):
+            compute()
+
+
+def test_a_dense_operand_that_is_sparse_is_refused():
+    sparse = pytest.importorskip("scipy.sparse")
+    x = retensor.tensor(np.eye(3))
+    with pytest.raises(retensor.InputError, match="found a sparse csr_matrix, expected a dense"):
+        retensor.mttkrp(x, [sparse.csr_matrix(np.eye(3))] * 2, 0)
+
+
+def test_a_dense_array_that_no_address_reaches_is_a_memory_error():
+    with pytest.raises(MemoryError, match="does not fit"):
+        retensor.Tensor([[0], [0]], [1.0], (2**31, 2**31)).to_numpy()
+
+
 def test_values_at_equal_coordinates_add_up():
     x = retensor.Tensor([[0, 0, 1], [1, 1, 0]], [1, 2, 4], (2, 2))
     np.testing.assert_array_equal(x.to_numpy(), [[0, 3], [4, 0]])
@@ -125,8 +155,8 @@ def test_a_bad_file_is_refused_with_its_place(tmp_path):
 
 
 @pytest.mark.parametrize("coords, values, shape, words", [
-    ([[0, 3]], [1, 2], (3,), "index of 0 to 3, expected 0 to 2"),
-    ([[-1]], [1], (3,), "index of -1"),
+    ([[0, 3]], [1, 2], (3,), "index 3, expected 0 to 2"),
+    ([[-1]], [1], (3,), "index -1"),
     ([[0.5]], [1], (3,), "indices of float64, expected whole numbers"),
     ([[0], [0]], [1], (3,), "found 2 index arrays for a shape of 1 modes"),
     ([[0, 1]], [1], (3,), "entries for 1 values"),

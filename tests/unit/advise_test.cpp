@@ -554,4 +554,20 @@ TEST_CASE("a method is chosen that runs here, and a trial measures it") {
   CHECK_THROWS_AS(devices_named(Experience::built_in(), "abacus"), InputError);
 }
 
+TEST_CASE("several machines are told apart, each by its own rows, and reasons stand once") {
+  const Asked asked;
+  const auto& seen = Experience::built_in();
+  REQUIRE(devices_named(seen, "cpu").size() > 1);
+  const auto advice = asked.advice({});
+  REQUIRE(has_several_machines(advice));
+  CHECK(advice.why.find(" on " + advice.ranked.front().machine) != std::string::npos);
+  CHECK(advice.why.find("no rows of this") == std::string::npos);
+  std::set<std::vector<std::string>> told;
+  for (const auto& c : advice.ranked)
+    CHECK(told.insert({std::string(c.method->id()), c.params, c.machine}).second);
+  const std::set<std::string> reasons(advice.outside.begin(), advice.outside.end());
+  CHECK(reasons.size() == advice.outside.size());
+  CHECK(!has_several_machines(asked.advice({}, "H200")));
+}
+
 }  // namespace retensor::advise

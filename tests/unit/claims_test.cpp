@@ -311,7 +311,7 @@ TEST_CASE("reductions") {
   const auto missing =
       judge_rows(kPublished + "    query: {where: {operation: ttv}, value: w.x, reduce: mean}\n",
                  {row("a.cpu.x", "s", 0)});
-  CHECK(missing.reason == "'w.x' is no number in the rows selected");
+  CHECK(missing.reason == "the row of a.cpu.x on s has no number 'w.x'");
 }
 
 TEST_CASE("samples count as their median") {
@@ -325,7 +325,7 @@ TEST_CASE("samples count as their median") {
   };
   CHECK(number(judged({3, 1, 8})) == 3);
   CHECK(number(judged({3, 1})) == 2);
-  CHECK(judged({3, "1"}).reason == "'phases.stages.kernel' is no number in the rows selected");
+  CHECK(judged({3, "1"}).reason == "the row of a.cpu.x on s has no number 'phases.stages.kernel'");
   CHECK(judged(nlohmann::json::array()).word == Verdict::not_tested);
 
   timed["phases"]["preparations"] = {5, 1, 2};

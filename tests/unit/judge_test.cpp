@@ -273,7 +273,14 @@ TEST_CASE("rows of the project's own form judge no paper, unless the claim names
   const auto lines = kPublished + kQuery;
   CHECK(judge_rows(lines, {published}).word == Verdict::reproduced);
   CHECK(judge_rows(lines, {own, other_edge}).reason ==
-        "none of 2 rows has the form that the paper describes");
+        "none of 2 rows of bcb_sptc.cuda has the form that the paper describes (form: published)");
+  // Of a comparison too, where the rows of the other side are the paper's.
+  const auto beside =
+      kPublished +
+      "    query: {where: {operation: ttv, method: bcb_sptc.cuda}, value: v, reduce: "
+      "median, ratio_to: {where: {method: a.cpu}}}\n";
+  CHECK(judge_rows(beside, {own, row("a.cpu", "t", 2)}).reason ==
+        "none of 1 row of bcb_sptc.cuda has the form that the paper describes (form: published)");
   CHECK(judge_rows(lines, {form("pasta.cpu.coo", {}, {})}).word == Verdict::not_tested);
   CHECK(judge_rows(lines + "    asks: setting\n", {own}).word == Verdict::reproduced);
   const auto named =

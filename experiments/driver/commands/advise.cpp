@@ -40,7 +40,8 @@ advise::Experience experience_for(const Given& given) {
 
 int train_model(const Given& given) {
   const auto named = given.positionals();
-  const auto seen = experience_of(named.empty() ? committed_results() : named, all_methods());
+  const auto seen =
+      experience_of(named.empty() ? committed_results() : required_results(named), all_methods());
   write_file(given.text("train"), seen.text());
   std::cerr << fmt::format(
       "{}: {} of {} on {} of {}\n", given.text("train"), count_text(seen.times.size(), "time"),
@@ -194,6 +195,7 @@ void print_advice(const advise::Advice& advice, const advise::Wish& wish, bool a
   if (!advice.ranked.empty()) {
     std::vector<TableRow> rows;
     const auto& first = advice.ranked.front();
+    const bool has_machines = advise::has_several_machines(advice);
     for (const auto& choice : advice.ranked) {
       if (!all && rows.size() == 10) break;
       // A forecast tells nothing beside a time of the trial.
@@ -202,12 +204,12 @@ void print_advice(const advise::Advice& advice, const advise::Wish& wish, bool a
                                                           first.forecast.total(wish.calls))
                              : "-";
       rows.push_back(advice_row(choice, wish.calls, ratio));
+      if (has_machines) rows.back().push_back(choice.machine);
     }
-    std::cout << table_text({"method", "parameters", "prepare", "run", "total", "/ first",
-                             "give or take", "format", "device", "error"},
-                            rows, out_style())
-              << '\n'
-              << advice.why << '\n';
+    TableRow header = {"method",  "parameters",   "prepare", "run",    "total",
+                       "/ first", "give or take", "format",  "device", "error"};
+    if (has_machines) header.push_back("machine");
+    std::cout << table_text(header, rows, out_style()) << '\n' << advice.why << '\n';
     if (rows.size() < advice.ranked.size())
       std::cout << fmt::format("{} more with --all\n", advice.ranked.size() - rows.size());
   }
@@ -226,6 +228,7 @@ json advice_json(const advise::Advice& advice, const advise::Wish& wish,
   for (const auto& c : advice.ranked)
     ranked.push_back({{"method", c.method->id()},
                       {"params", c.params},
+                      {"machine", c.machine},
                       {"prepare_seconds", c.forecast.prepare_seconds()},
                       {"run_seconds", c.forecast.run_seconds()},
                       {"total_seconds", c.forecast.total(wish.calls)},

@@ -73,7 +73,7 @@ Interface bundle_interface() {
   Options add;
   add("out", word("FILE"), "archive to write (default: out/<name>.tar.gz)");
   add("rows", words("FILE..."),
-      "result files (default: all below experiments/results and out/results)");
+      "result files and folders of them (default: experiments/results and out/results)");
   add("measure", flag(), "measure the quick profile first, so that a replay finds its rows");
   add.locations();
   return {usage, add, bundle_command};

@@ -22,7 +22,8 @@ std::vector<Spec> all_specs(const std::string& profile);
 std::vector<std::string> result_files();
 /// The first of these alone, on which verdicts stand: they are the same on every machine.
 std::vector<std::string> committed_results();
-/// Those named, by default all of this tree; throws InputError where there are none.
+/// Those named, of a folder all below it, by default all of this tree; throws InputError where
+/// there are none.
 std::vector<std::string> required_results(std::vector<std::string> named);
 /// The files `kind`.yaml (claims, findings) of the papers named, of all that have one by default,
 /// relative to the working directory where they lie below it; `retensor` names those of the project

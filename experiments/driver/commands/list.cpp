@@ -115,7 +115,17 @@ std::vector<std::string> result_files() {
 }
 
 std::vector<std::string> required_results(std::vector<std::string> named) {
-  auto files = named.empty() ? result_files() : std::move(named);
+  std::vector<std::string> files;
+  for (auto& name : named) {
+    if (!fs::is_directory(name)) {
+      files.push_back(std::move(name));
+      continue;
+    }
+    auto below = result_files_below({name});
+    if (below.empty()) throw input_error("{}: found no result file (.jsonl) below it", name);
+    std::ranges::move(below, std::back_inserter(files));
+  }
+  if (named.empty()) files = result_files();
   if (files.empty()) throw input_error("no result files: run a spec first, or name them");
   return files;
 }

@@ -172,10 +172,12 @@ void print_plan(const Outlook& out, const Registry& methods, const DatasetRegist
             << table_text(skips);
   for (const auto& [dataset, reason] : out.missing)
     std::cout << fmt::format("{}  {}: {}\n", out_style()(Tone::bad, "missing"), dataset, reason);
+  const auto declined =
+      out.declined > 0 ? fmt::format(", {} of them because the method declines here", out.declined)
+                       : "";
   std::cout << fmt::format(
-      "{}; {}, {} of them because the method declines here; up to {} of memory\n",
-      count_text(out.plan.cases.size(), "case"), count_text(out.plan.skips.size(), "skip"),
-      out.declined, bytes_text(out.most_memory));
+      "{}; {}{}; up to {} of memory\n", count_text(out.plan.cases.size(), "case"),
+      count_text(out.plan.skips.size(), "skip"), declined, bytes_text(out.most_memory));
 }
 
 nlohmann::json plan_json(const Outlook& out, const Registry& methods,

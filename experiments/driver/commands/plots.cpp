@@ -20,7 +20,7 @@ namespace {
 Options plot_options(const char* out) {
   Options add;
   add("rows", words("FILE..."),
-      "result files (default: all below experiments/results and out/results)");
+      "result files and folders of them (default: experiments/results and out/results)");
   add("out", word("DIR", out), "folder to write to");
   add("verdicts", word("FILE"),
       "output of: retensor verdict --json (default: the verdicts on the result files named, else "
@@ -50,7 +50,7 @@ void make_folder(const std::string& path) {
 /// Verdicts stand on committed rows, unless the user names others.
 std::vector<std::string> judged_files(const Given& given) {
   auto named = given.texts("rows");
-  return named.empty() ? committed_results() : named;
+  return named.empty() ? committed_results() : required_results(std::move(named));
 }
 
 /// The verdicts that the user names, else those on all claims of these papers.
@@ -147,12 +147,12 @@ int export_command(const Given& given) {
 }  // namespace
 
 Interface export_interface() {
-  const Usage usage{"export [FILE]...",
-                    "Writes the rows of result files (default: all below experiments/results and "
-                    "out/results) as one Parquet file with a typed column for each field, and "
-                    "prints its path. Needs the Python package pyarrow.",
-                    "retensor export --out rows.parquet experiments/results/cpu/hlsto-table4.jsonl",
-                    -1};
+  const Usage usage{
+      "export [FILE]...",
+      "Writes the rows of result files or folders (default: all below experiments/results and "
+      "out/results) as one Parquet file with a typed column for each field, and "
+      "prints its path. Needs the Python package pyarrow.",
+      "retensor export --out rows.parquet experiments/results/cpu/hlsto-table4.jsonl", -1};
   Options add;
   add("out", word("FILE", "out/rows.parquet"), "file to write");
   return {usage, add, export_command};

@@ -171,7 +171,7 @@ Interface referee_interface() {
       "retensor referee mine.yaml --rows rows.jsonl > referee.md", 1};
   Options add;
   add("rows", words("FILE..."),
-      "result files (default: the committed ones and those below out/results)");
+      "result files and folders of them (default: the committed ones and those below out/results)");
   add("between", words("A B"),
       "only these two methods, with their parameters as the page shows them");
   add.calibration();

@@ -80,7 +80,7 @@ int rows_command(const Given& given) {
 Interface rows_interface() {
   const Usage usage{
       "rows [FILE]...",
-      "Prints the contents of result files (default: all below experiments/results and "
+      "Prints the contents of result files or folders (default: all below experiments/results and "
       "out/results) as JSON lines: sessions, ceilings and, for each case and machine, "
       "the newest row with the quantities derived from it.",
       "retensor rows experiments/results/cpu/hlsto-table4.jsonl", -1,

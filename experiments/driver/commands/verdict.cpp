@@ -342,7 +342,7 @@ namespace {
 
 int verdict_command(const Given& given) {
   auto files = given.texts("rows");
-  if (files.empty()) files = committed_results();
+  files = files.empty() ? committed_results() : required_results(std::move(files));
   auto papers = given.positionals();
   for (auto& paper : given.texts("paper")) papers.push_back(std::move(paper));
   const auto calibrations = calibrations_of(given);
@@ -377,7 +377,7 @@ Interface verdict_interface() {
       "only verdicts on this data: " + joined(verdict_data(), ", "));
   add("text", word("TEXT"), "only claims with this text in id, place, statement or reason");
   add("rows", words("FILE..."),
-      "result files (default: the committed ones, all of experiments/results)");
+      "result files and folders of them (default: the committed ones, all of experiments/results)");
   add("mutate", flag(),
       "for each claim that holds, find the smallest change of its rows that changes the verdict. "
       "Exit code 1 if some measurement or property has no such change");

@@ -256,7 +256,9 @@ Taken read_rows(const Rows& rows, const Part& part) {
     }
     const auto number =
         part.contains.empty() ? estimate_in(*row, part.value) : std::optional(has_text(*row, part));
-    if (!number) throw NotTested(fmt::format("'{}' is no number in the rows selected", part.value));
+    if (!number)
+      throw NotTested(fmt::format("the row of {} on {} has no number '{}'", row->method(),
+                                  row->dataset(), part.value));
     taken.numbers.push_back({row, *number});
   }
   return taken;

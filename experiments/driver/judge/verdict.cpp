@@ -11,6 +11,8 @@
 #include <set>
 #include <tuple>
 
+#include "common/core/text.hpp"
+#include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/row.hpp"
 
@@ -20,6 +22,7 @@ using nlohmann::json;
 
 namespace {
 
+constexpr auto kNoRows = "no rows yet";
 constexpr std::array<std::string_view, 10> kWords = {
     "reproduced",        "deviates",  "consistent", "inconsistent", "transfers",
     "does not transfer", "undecided", "fitted",     "not tested",   "contradicts itself"};
@@ -214,7 +217,7 @@ Rows rows_of(const Part& part, const Rows& group, const Claim& claim, Verdict& v
     if (v.data.empty() || weakness(data) > weakness(v.data)) v.data = data;
   }
   if (counted.empty())
-    throw NotTested(first_failure.empty() ? "no rows yet"
+    throw NotTested(first_failure.empty() ? kNoRows
                                           : "no matching row is ok; the first is " + first_failure);
   expect_all_datasets(part.where, counted);
   return counted;
@@ -350,14 +353,23 @@ auto weight(const Verdict& v) {
                          v.rows);
 }
 
-/// Rows may match that are no row of the paper's form.
+/// Rows may match a part that are no row of the paper's form.
 std::string reason_of_none(const Claim& claim, const std::vector<Row>& rows) {
-  const auto wanted = parts_of(*claim.query);
-  const auto own = std::ranges::count_if(rows, [&](const Row& row) {
-    return std::ranges::any_of(wanted, [&](const auto& part) { return matches(row, part.where); });
-  });
-  return own == 0 ? "no rows yet"
-                  : fmt::format("none of {} rows has the form that the paper describes", own);
+  for (const auto& part : parts_of(*claim.query)) {
+    Rows matching;
+    std::set<std::string> methods;
+    for (const auto& row : rows)
+      if (matches(row, part.where)) {
+        matching.push_back(&row);
+        methods.insert(row.method());
+      }
+    const bool none = std::ranges::none_of(
+        matching, [&](const Row* row) { return may_judge(*row, claim, part.where); });
+    if (none && !matching.empty())
+      return fmt::format("none of {} of {} has the form that the paper describes (form: published)",
+                         count_text(matching.size(), "row"), joined(methods, ", "));
+  }
+  return kNoRows;
 }
 
 json numbers_of(const Estimate& found) {
@@ -416,7 +428,6 @@ Verdict judge(const Claim& claim, const std::vector<Row>& rows, const DataSets& 
   best.reason = claim.contradicts.empty() ? claim.untested : claim.contradicts;
   if (!claim.query) return best;
   const auto groups = comparable_groups(claim, rows);
-  if (groups.empty()) best.reason = reason_of_none(claim, rows);
   const auto excluded = exclusions_from(*claim.query, exclusions);
   bool first = true;
   for (const auto& [what, group] : groups) {
@@ -424,6 +435,7 @@ Verdict judge(const Claim& claim, const std::vector<Row>& rows, const DataSets& 
     if (first || weight(verdict) > weight(best)) best = std::move(verdict);
     first = false;
   }
+  if (groups.empty() || best.reason == kNoRows) best.reason = reason_of_none(claim, rows);
   return best;
 }
 

@@ -128,11 +128,12 @@ std::string summary_text(const json& summary) {
   auto text = fmt::format("{}: {} of {} rows ok, {} of them measured earlier\n",
                           text_of(summary, "artifact"), summary["ok"].dump(),
                           summary["rows"].dump(), summary["stored"].dump());
-  if (const auto cases = summary["skipped"]["cases"].get<Count>(); cases > 0)
-    text += fmt::format(
-        "{} skipped, {} of them because of the memory that the spec allows; `retensor plan` gives "
-        "each reason\n",
-        count_text(cases, "case"), summary["skipped"]["memory"].dump());
+  if (const auto cases = summary["skipped"]["cases"].get<Count>(); cases > 0) {
+    text += count_text(cases, "case") + " skipped";
+    if (const auto memory = summary["skipped"]["memory"].get<Count>(); memory > 0)
+      text += fmt::format(", {} of them because of the memory that the spec allows", memory);
+    text += "; `retensor plan` gives each reason\n";
+  }
   if (!rows.empty())
     text += table_text({"method", "ok", "fastest", "time / fastest", "widest spread"}, rows, style);
   for (const auto& f : summary["not_ok"])

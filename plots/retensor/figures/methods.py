@@ -1,8 +1,9 @@
-"""Methods side by side: a line per tensor, a point per method, a panel per quantity.
+"""Methods side by side: a line per problem, a point per method, a panel per quantity.
 
-Drawn are tensors on which two methods or more have results, and of a method's parameters on a
-tensor the fastest. Of more methods than colours those of the most tensors are drawn. Hollow points
-have stale rows; the name of a tensor says what data it is.
+Drawn are problems on which two methods or more have results, and of a method's parameters on a
+problem the fastest. Problems of one tensor have lines of their own: methods meet where contraction,
+rank, type, values and modes agree. Of more methods than colours those of the most problems are
+drawn. Hollow points have stale rows; the name of a line says what data it is of.
 """
 from collections import Counter
 
@@ -24,6 +25,9 @@ TOP_MM, BOTTOM_MM = 16.0, 8.0  # titles above the panels, numbers below them
 CHARACTER_MM = 1.2             # of the tensors' names
 NAME_CHARACTERS = 36           # in a line of such a name
 STALE = "hollow: stale rows"
+# Fields of a case that make different problems of a tensor, with what stands before their values.
+TELLING = {"rank2": "second rank ", "dtype": "", "values": "values ", "operands": "operands ",
+           "seed": "seed ", "alpha": "alpha ", "beta": "beta "}
 
 
 def draw(lines, title):
@@ -31,8 +35,8 @@ def draw(lines, title):
     places = {}
     for line in lines:
         if line.time:
-            places.setdefault(_name(line), []).append(line)
-    places = _met({name: _fastest(own) for name, own in places.items()})
+            places.setdefault(_problem(line), []).append(line)
+    places = _named(_met({problem: _fastest(own) for problem, own in places.items()}))
     found = Counter(line.method for own in places.values() for line in own)
     methods = sorted(name for name, _ in found.most_common(style.MOST_SERIES))
     places = _met({name: [line for line in own if line.method in methods]
@@ -91,15 +95,40 @@ def _setting(places, found, methods):
     types = dict.fromkeys(line.row["case.dtype"] for own in places for line in own)
     said = "/".join(captions.TYPES.get(str(name), str(name)) for name in types)
     others = len(found) - len(methods)
-    return said if not others else (f"{said}; the {len(methods)} methods with the most tensors, "
+    return said if not others else (f"{said}; the {len(methods)} methods with the most problems, "
                                     f"{others} more stand in the table")
 
 
+def _problem(line):
+    """What methods have to agree in: the name, and the further fields of the case as text."""
+    return _name(line), tuple(_text(line.row.get(f"case.{field}")) for field in TELLING)
+
+
 def _name(line):
-    """A tensor with what else tells its points apart from others'."""
+    """A tensor with its contraction, its rank, and its modes where these are not all."""
     kind = line.row["case.data.kind"]
-    rank = f", rank {line.row['case.rank']}" if line.row["case.rank"] else ""
-    return f"{line.row['case.dataset']}{'' if kind == 'real' else f' ({kind})'}{rank}"
+    variant = _text(line.row.get("case.variant"))
+    rank = _text(line.row["case.rank"])
+    known = [mode for mode in line.modes if mode != "None"]
+    some = known if len(known) < len(line.row["case.data.dims"] or ()) else []
+    return ", ".join([f"{line.row['case.dataset']}{'' if kind == 'real' else f' ({kind})'}",
+                      *filter(None, [variant, rank and f"rank {rank}",
+                                     some and f"mode {' and '.join(some)}"])])
+
+
+def _text(value):
+    return "" if value is None else captions.TYPES.get(str(value), str(value))
+
+
+def _named(places):
+    """The places by names that tell them apart: with the fields in which those of a name differ."""
+    found = {}
+    for (name, fields), own in places.items():
+        alike = [other for same, other in places if same == name]
+        more = [f"{words}{value}" for words, value, values in
+                zip(TELLING.values(), fields, zip(*alike)) if value and len(set(values)) > 1]
+        found[", ".join([name, *more])] = own
+    return found
 
 
 def _fastest(lines):

@@ -2,11 +2,12 @@
 
 `to` in the figure map names what is compared with: a series of an ablation that is named so, else a
 value of the hue field (by default a method's id), or a map of fields. Ratios are taken case by
-case, with the same parameters where both have them unless one series alone is compared with, and on
-one machine where it ran both; a data set's dot is the geometric mean of its cases. With `of` in
-place of `to` the ratios are turned: how many times faster the named method is than each other. The
-last dots are geometric means over data sets (of a stand-in the base), apart for each kind of data,
-with 95% bootstrap intervals, and `n/N`: cases with a ratio of all cases.
+case, with the same parameters where both have them unless one series alone is compared with (its
+name, or a map that names a parameter and fits no other series), and on one machine where it ran
+both; a data set's dot is the geometric mean of its cases. With `of` in place of `to` the ratios are
+turned: how many times faster the named method is than each other. The last dots are geometric means
+over data sets (of a stand-in the base), apart for each kind of data, with 95% bootstrap intervals,
+and `n/N`: cases with a ratio of all cases.
 """
 from retensor import summary
 from retensor.errors import PlotError
@@ -16,6 +17,7 @@ from retensor.figures.series import named, written
 from retensor.figures.view import VARIANT, Cell
 
 NO_BASE, NOT_RUN = "no base", "not run"
+PARAMS = "case.params."
 
 
 def arrange(view):
@@ -34,7 +36,7 @@ def arrange(view):
         view.cells = [cell for cell in view.cells if against.isdisjoint(cell.members)]
     view.cells += _missing_cells(view, found)
     for cell in view.cells:
-        _fill(cell, ratios, problems_of(found, facet=cell.facet, dataset=cell.x), view.fields)
+        _fill(cell, base, ratios, problems_of(found, facet=cell.facet, dataset=cell.x), view.fields)
     for facet in view.facets:
         for kind in _kinds(found):
             view.cells += _means(view, facet, kind, ratios, [o for o in found if _is_own(o)])
@@ -67,6 +69,8 @@ class Base:
         self.outcomes = chosen or [outcome for outcome in found if self._is_wanted(outcome.row)]
         if not self.outcomes:
             raise PlotError(f"{view.spec.artifact}: no row is the {self.name} that `to` names")
+        if any(name.startswith(PARAMS) for name in self.wanted):
+            self.alone = len({outcome.series for outcome in self.outcomes}) == 1
         self.by_problem = {}
         for outcome in self.outcomes:
             self.by_problem.setdefault(outcome.problem, []).append(outcome)
@@ -102,9 +106,23 @@ class Base:
 
     def _agrees(self, row, other):
         """Whether the parameters that both have are the same, but for those that `to` names."""
-        return all(row[name] is None or other[name] is None or row[name] == other[name]
-                   for name in row
-                   if name.startswith("case.params.") and name not in self.wanted)
+        return not self._different(row, other)
+
+    def _different(self, row, other):
+        """The parameters in which two rows differ, but for those that `to` names."""
+        return [name for name in row if name.startswith(PARAMS) and name not in self.wanted
+                and None not in (row[name], other[name]) and row[name] != other[name]]
+
+    def missing(self, outcome):
+        """Why there is nothing to compare the outcome with."""
+        near = self.by_problem.get(outcome.problem, ())
+        if not near:
+            return "no row to compare with"
+        if self.of(outcome) is not None:
+            return "no value to compare with"
+        names = min((self._different(outcome.row, other.row) for other in near), key=len)
+        values = ", ".join(named(name, written(outcome.row[name])) for name in names)
+        return f"no row to compare with has {values}"
 
     def ratio(self, outcome):
         """How many times faster, None where either has no value."""
@@ -153,7 +171,7 @@ def _missing_cells(view, found):
             if (facet, dataset, series) not in present]
 
 
-def _fill(cell, ratios, problems, fields):
+def _fill(cell, base, ratios, problems, fields):
     own = [(outcome, ratio) for outcome, ratio in ratios
            if (outcome.facet, outcome.dataset, outcome.series) == (cell.facet, cell.x, cell.series)]
     known = [ratio for _, ratio in own if ratio is not None]
@@ -161,9 +179,11 @@ def _fill(cell, ratios, problems, fields):
     for outcome, ratio in own:
         by_variant.setdefault(outcome.row[VARIANT], []).extend([] if ratio is None else [ratio])
     means = {variant: summary.geometric_mean([group]) for variant, group in by_variant.items()}
-    if any(outcome.value is not None and ratio is None for outcome, ratio in own):
+    reasons = sorted({base.missing(outcome) for outcome, ratio in own
+                      if outcome.value is not None and ratio is None})
+    if reasons:
         cell.status = NO_BASE if cell.status == "ok" else cell.status
-        cell.reason = "; ".join(filter(None, [cell.reason, "no value to compare with"]))
+        cell.reason = "; ".join(filter(None, [cell.reason, *reasons]))
     cell.measured, cell.paper_mean = means.get(None), None
     cell.band = bands.around(means, fields.widened)
     cell.ok, cell.total = len(known), len(problems)

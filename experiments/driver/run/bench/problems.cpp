@@ -73,6 +73,8 @@ json choose_planned(const Registry& methods, Case c, const std::shared_ptr<const
   advise::Wish wish{static_cast<double>(asked.integer("calls"))};
   if (const auto error = asked.real("error"); error > 0) wish.error = error;
   const auto& machine = asked.word("machine");
+  if (const auto usable = device::available(); machine == "device" && !usable.ok)
+    throw input_error("machine: device: {}", usable.reason);
   const auto allowed = [&](const Method& method) {
     return machine == "any" || (machine == "cpu") == (method.backend() == Backend::cpu);
   };
