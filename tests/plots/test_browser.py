@@ -218,7 +218,7 @@ def test_a_slim_figure_is_the_same_picture(tmp_path):
 
 
 @pytest.mark.parametrize("steps, limit, told", [
-    ("await until(() => false);", 5, "assert None"),
+    ("await until(() => false);", 2, "assert None"),
     ("throw new Error('NOT FOUND {');", 120, "Error: NOT FOUND {")])
 def test_a_page_that_never_answers_or_throws_fails(tmp_path, steps, limit, told):
     page = tmp_path / "page.html"
