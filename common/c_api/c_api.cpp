@@ -512,7 +512,8 @@ retensor_status retensor_read(const char* path, int32_t dtype, retensor_result**
   return guarded([&] {
     auto*& place = *c_api::given(result, c_api::kPlace);
     ReadOptions options;
-    options.dtype = c_api::dtype_of(dtype);
+    options.keep_type = dtype == RETENSOR_OWN;
+    if (!options.keep_type) options.dtype = c_api::dtype_of(dtype);
     options.duplicates = Duplicates::sum;
     auto made = std::make_unique<retensor_result>();
     made->add(read_tensor(c_api::given(path, "a path"), options));

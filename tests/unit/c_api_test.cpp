@@ -438,6 +438,23 @@ TEST_CASE("a decomposition refuses what it would ignore or what kills it") {
   }
 }
 
+TEST_CASE("a binary tensor is read in its own type, a text in single precision") {
+  const retensor::testing::TemporaryFolder folder;
+  Small small;
+  const std::array<double, 3> values = {0.1, 1e-200, 4};
+  small.x.values = values.data();
+  small.x.dtype = RETENSOR_F64;
+  for (const std::string name : {"x.tnsb", "x.tns"}) {
+    REQUIRE(retensor_write(folder.file(name).c_str(), &small.x) == RETENSOR_OK);
+    retensor_result* back = nullptr;
+    REQUIRE(retensor_read(folder.file(name).c_str(), RETENSOR_OWN, &back) == RETENSOR_OK);
+    const auto* const read = array_of(back, "values");
+    CHECK(read->dtype == (name == "x.tnsb" ? RETENSOR_F64 : RETENSOR_F32));
+    if (read->dtype == RETENSOR_F64) CHECK(static_cast<const double*>(read->data)[1] == 1e-200);
+    retensor_result_free(back);
+  }
+}
+
 TEST_CASE("files are written in the format that their names promise") {
   const retensor::testing::TemporaryFolder folder;
   const Small small;
