@@ -397,6 +397,7 @@ void check_decomposition(const Task& task) {
   if (task.call.start != nullptr && !task.dense.empty())
     throw input_error("{}: found a start beside first factors, expected one of them",
                       task.call.operation);
+  if (task.x->nnz() == 0) throw input_error("{}: the tensor has no nonzeros", task.call.operation);
   cpd::check_norm(task.x->values);
   expect_room_for_factors(
       task.x->dims,

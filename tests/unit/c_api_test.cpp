@@ -364,6 +364,22 @@ TEST_CASE("impossible views are refused") {
   CHECK(refusal(call) == "ttv: found dense operand 0 of 1 x 1 f32, expected 2 x 1 f32");
 }
 
+TEST_CASE("a decomposition of a tensor without nonzeros is refused") {
+  Small small;
+  small.x.nnz = 0;
+  auto call = small.ttv();
+  const std::array<std::uint64_t, 3> ranks = {2, 2, 2};
+  call.dense = nullptr;
+  call.dense_count = 0;
+  call.max_sweeps = 2;
+  call.ranks = ranks.data();
+  for (const bool is_tucker : {true, false}) {
+    call.operation = is_tucker ? "tucker" : "cpd";
+    call.rank_count = is_tucker ? 3 : 1;
+    CHECK(refusal(call) == std::string(call.operation) + ": the tensor has no nonzeros");
+  }
+}
+
 TEST_CASE("an error belongs to its thread") {
   const Small small;
   auto call = small.ttv();
