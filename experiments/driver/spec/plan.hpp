@@ -25,6 +25,7 @@ struct Plan {
   MeasureSpec measure;
   std::vector<Case> cases;
   std::vector<Skip> skips;
+  std::vector<std::string> notes;  ///< on exclusions that match no case: profiles may need them
 };
 
 /// Crosses axes, walks zips, applies exclusions, resolves parameters; a case for every launch. Data

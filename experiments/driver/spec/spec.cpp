@@ -176,7 +176,8 @@ Spec spec_of(const YamlNode& tree) {
   if (!names_data(spec.axes) && std::ranges::none_of(spec.zips, names_data))
     throw ParseError(axes.at, "no dataset", "the key 'dataset'");
   for (const auto& entry : tree.items_of("exclude"))
-    spec.exclusions.push_back({choices_of(entry.need("when")), entry.need("reason").text});
+    spec.exclusions.push_back(
+        {choices_of(entry.need("when")), entry.need("reason").text, entry.at});
   for (const auto& entry : tree.items_of("methods")) spec.methods.push_back(method_of(entry));
   if (const auto* measure = tree.find("measure")) spec.measure = measure_of(*measure);
   return spec;

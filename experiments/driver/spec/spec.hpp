@@ -51,6 +51,7 @@ struct MethodEntry {
 struct Exclusion {
   Choices when;  ///< all must match; of a list any
   std::string reason;
+  FilePosition at;
 };
 
 struct Spec {
