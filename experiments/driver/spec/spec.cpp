@@ -218,11 +218,25 @@ void check_used(const Spec& spec, const std::string& file, const std::set<Operat
   }
 }
 
+/// A key that does nothing beside the kind in the same map, wherever that stands in it. A map
+/// without a kind is laid over another one (check_figure).
+void check_figures(const YamlNode& tree) {
+  const auto check = [](const YamlNode& part) {
+    const auto* figure = part.find("figure");
+    if (figure == nullptr || figure->find("kind") == nullptr) return;
+    for (const auto& item : figure->items) check_key_of_kind(item, text_or(*figure, "kind"));
+  };
+  check(tree);
+  for (const auto& profile : tree.items_of("profiles"))
+    if (profile.is_map()) check(profile);
+}
+
 }  // namespace
 
 Spec parse_spec(std::string_view text, const std::string& name, const std::string& profile) {
   Includer files(name);
   auto tree = files.read(text, name, 0);
+  check_figures(parse_yaml(text, name));
   const auto overlays = take(tree, "profiles");
   auto spec = spec_of(tree);
   std::vector<std::string> profiles;
