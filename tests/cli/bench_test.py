@@ -98,6 +98,8 @@ def test_rows_can_be_kept_in_a_folder(workspace):
     (["tiny", "--method", "hlsto.cp"], "did you mean 'hlsto.cpu'?"),
     (["tiny", "--type", "f16"], "f16"),
     (["tiny", "--command", ""], "--command: found no words"),
+    (["tiny", "--command", "./x 'y"], "--command: found one ' in \"./x 'y\" that is not closed"),
+    (["tiny", "--mode", "7"], "mode 7, expected 0 to 2: no tensor here has more modes"),
     (["tiny", "--command", "p", "--precision", "f8"], "--precision: found 'f8', expected one of"),
     (["tiny", "--library", "mine=./l.so"], "or ID=FILE with an id such as mine.cpu"),
     (["tiny", "--library", "./l.so"], "retensor: --library: found no file"),

@@ -95,9 +95,8 @@ void check_datasets_and_modes(const Spec& spec, const DatasetRegistry& datasets)
   for (const auto& value : all_values(spec, "mode")) {
     const auto* mode = std::get_if<std::int64_t>(&value.value);
     if (mode != nullptr && static_cast<std::size_t>(*mode) >= highest_order)
-      throw ParseError(
-          value.at, fmt::format("mode {}", *mode),
-          fmt::format("0 to {}: no data set of the spec has more modes", highest_order - 1));
+      throw ParseError(value.at, fmt::format("mode {}", *mode),
+                       fmt::format("0 to {}: no tensor here has more modes", highest_order - 1));
   }
 }
 

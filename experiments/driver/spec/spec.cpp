@@ -62,8 +62,11 @@ class Includer {
       throw ParseError(entry.at, shown(entry.text),
                        fmt::format("a file below {}/ or the working directory",
                                    experiments.filename().string()));
-    return located({entry.at.file, entry.at.line},
-                   [&] { return read(read_small_file(path), path, depth + 1); });
+    std::error_code error;
+    if (!fs::is_regular_file(path, error))
+      throw ParseError(entry.at, shown(entry.text),
+                       fmt::format("a file that is there: {} is no such file", path));
+    return located(entry.at, [&] { return read(read_small_file(path), path, depth + 1); });
   }
 
   std::string root_spec_;
