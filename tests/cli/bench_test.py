@@ -118,6 +118,14 @@ def test_what_can_not_be_run_is_refused_in_one_line(workspace, args, words):
     assert len(done.stderr.splitlines()) == 1 and done.stdout == ""
 
 
+def test_words_of_a_command_may_stand_in_quotes(workspace):
+    bench(workspace, "tiny", "--operation", "ts", "--no-ceilings", "--output", "own.jsonl",
+          "--command", "/bin/sh  -c 'exit 3' \"\" it\"'\"s", code=1)
+    lines = map(json.loads, (workspace.folder / "own.jsonl").read_text().splitlines())
+    foreign, = [line["case"]["foreign"] for line in lines if "foreign" in line.get("case", {})]
+    assert foreign["args"] == ["-c", "exit 3", "", "it's"]
+
+
 def declined_cases(rows):
     return {(row["case"]["method"], row["case"]["operation"], row["case"]["dataset"],
              row["case"]["mode"], row["case"]["dtype"], row["reason"]) for row in rows}
