@@ -23,6 +23,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -30,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 COMMIT = "40c5431643491f06fe1ef3481f48e1dfcec4a9e1"
 OLD_SCRIPT = "experiments/driver/provenance.py"
 ARCHITECTURE = "90"
+HASHED = ("common", "papers", "experiments/driver")
 RESULTS = ROOT / "experiments" / "results"
 sys.path.insert(0, str(ROOT / "experiments/driver/run"))
 
@@ -38,15 +40,14 @@ from provenance import kernels, sources  # noqa: E402
 
 @contextlib.contextmanager
 def checkout(commit=COMMIT):
-    """A folder with the sources of a commit."""
+    """A folder with the sources of a commit that hashes cover."""
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "tree"
-        worktree = ["git", "-C", str(ROOT), "worktree"]
-        subprocess.run([*worktree, "add", "-q", "--detach", str(folder), commit], check=True)
-        try:
-            yield folder
-        finally:
-            subprocess.run([*worktree, "remove", "--force", str(folder)], check=True)
+        folder, packed = Path(scratch) / "tree", Path(scratch) / "tree.tar"
+        subprocess.run(["git", "-C", str(ROOT), "archive", "-o", str(packed), commit, *HASHED],
+                       check=True)
+        with tarfile.open(packed) as archive:
+            archive.extractall(folder)
+        yield folder
 
 
 def old_hashes(root):

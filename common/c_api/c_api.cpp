@@ -397,6 +397,7 @@ void check_decomposition(const Task& task) {
   if (task.call.start != nullptr && !task.dense.empty())
     throw input_error("{}: found a start beside first factors, expected one of them",
                       task.call.operation);
+  if (task.x->nnz() == 0) throw input_error("{}: the tensor has no nonzeros", task.call.operation);
   cpd::check_norm(task.x->values);
   expect_room_for_factors(
       task.x->dims,
@@ -512,7 +513,8 @@ retensor_status retensor_read(const char* path, int32_t dtype, retensor_result**
   return guarded([&] {
     auto*& place = *c_api::given(result, c_api::kPlace);
     ReadOptions options;
-    options.dtype = c_api::dtype_of(dtype);
+    options.keep_type = dtype == RETENSOR_OWN;
+    if (!options.keep_type) options.dtype = c_api::dtype_of(dtype);
     options.duplicates = Duplicates::sum;
     auto made = std::make_unique<retensor_result>();
     made->add(read_tensor(c_api::given(path, "a path"), options));

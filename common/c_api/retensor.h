@@ -40,7 +40,8 @@ typedef enum retensor_dtype {
   RETENSOR_F32 = 0,
   RETENSOR_F64 = 1,
   RETENSOR_U32 = 2,
-  RETENSOR_U64 = 3
+  RETENSOR_U64 = 3,
+  RETENSOR_OWN = 4 /* of retensor_read: the file's own */
 } retensor_dtype;
 
 /* A dense array in host memory, row-major without gaps; order 0 to 8. */
@@ -132,7 +133,8 @@ RETENSOR_EXPORT retensor_status retensor_supports(const retensor_call* call);
 /* Prepares and runs the operation once. The caller has to free the result. */
 RETENSOR_EXPORT retensor_status retensor_run(const retensor_call* call, retensor_result** result);
 
-/* Reads a tensor file (.tns, .mtx, binary cache, each plain, gzip or zstd) as a sparse result. */
+/* Reads a tensor file (.tns, .mtx, binary cache, each plain, gzip or zstd) as a sparse result. dtype:
+ * RETENSOR_F32, RETENSOR_F64 or RETENSOR_OWN, which is that of a binary cache and else RETENSOR_F32. */
 RETENSOR_EXPORT retensor_status retensor_read(const char* path, int32_t dtype,
                                               retensor_result** result);
 /* Writes a file that retensor_read reads back: Matrix Market where the path ends with .mtx, a binary

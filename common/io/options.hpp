@@ -18,6 +18,7 @@ enum class IndexBase { one, zero, by_content };
 
 struct ReadOptions {
   DType dtype = DType::f32;
+  bool keep_type = false;  ///< values of a binary tensor keep the type that it states
   /// With `error` the nonzeros keep the order of the file; `sum` and `last` return natural order.
   Duplicates duplicates = Duplicates::error;
   /// Mode lengths that the file must agree with; empty: taken from the file.

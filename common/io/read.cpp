@@ -23,7 +23,7 @@ Coo conforming_cache(std::string_view bytes, const std::string& name, const Read
   if (!options.dims.empty() && options.dims != tensor.dims)
     throw ParseError({name}, "mode lengths " + joined(tensor.dims, " x "),
                      joined(options.dims, " x "));
-  if (tensor.dtype() != options.dtype) {
+  if (!options.keep_type && tensor.dtype() != options.dtype) {
     tensor.values = tensor.values.cast(options.dtype);
     check_named(tensor, name);  // a value beyond the narrower range has become infinite
   }

@@ -27,17 +27,17 @@ def main(arguments):
     try:
         return options.command(options)
     except PlotError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"retensor: {error}", file=sys.stderr)
     except OSError as error:
         told = f"{error.filename}: {error.strerror}" if error.filename else error
-        print(f"error: {told}", file=sys.stderr)
+        print(f"retensor: {told}", file=sys.stderr)
     except BrokenProcessPool:
-        print("error: a process that draws figures was killed", file=sys.stderr)
+        print("retensor: a process that draws figures was killed", file=sys.stderr)
     except (ArithmeticError, AttributeError, LookupError, TemplateError, TypeError,
             ValueError) as error:
         # A row may hold anything in place of a number; where that was met helps to find it.
         place = traceback.extract_tb(error.__traceback__)[-1]
-        print(f"error: {options.read}: a value that cannot be shown: {type(error).__name__}: "
+        print(f"retensor: {options.read}: a value that cannot be shown: {type(error).__name__}: "
               f"{error} ({Path(place.filename).name}:{place.lineno})", file=sys.stderr)
     return 2
 
@@ -117,7 +117,7 @@ def _report(options):
                                   _read_optional(options.artifacts),
                                   _read_optional(options.methods), to_stderr)
     for failure in failures:
-        print(f"error: {failure}", file=sys.stderr)
+        print(f"retensor: {failure}", file=sys.stderr)
     print(page)
     return 1 if failures else 0
 

@@ -16,6 +16,7 @@ from retensor.errors import DeviceError, InputError, RetensorError
 C_API = 1  # RETENSOR_C_API of the header that the structures below follow
 NAME = "libretensor.so.1"  # the number is that of the interface
 DTYPES = (np.float32, np.float64, np.uint32, np.uint64)  # by retensor_dtype
+OWN = len(DTYPES)  # RETENSOR_OWN
 PACKAGE = Path(__file__).resolve().parent
 TREE = PACKAGE.parents[1]  # of the source, where the package was not installed
 
@@ -187,10 +188,10 @@ def _callback(progress, raised):
     return _Progress(called)
 
 
-def read(path, dtype):
-    """The arrays of a tensor file."""
-    result = ctypes.c_void_p()
-    checked(library().retensor_read(os.fsencode(path), code(dtype), ctypes.byref(result)))
+def read(path, dtype=None):
+    """The arrays of a tensor file; without a dtype in the file's own, float32 of a text."""
+    result, kind = ctypes.c_void_p(), OWN if dtype is None else code(dtype)
+    checked(library().retensor_read(os.fsencode(path), kind, ctypes.byref(result)))
     return _taken(result)[0]
 
 

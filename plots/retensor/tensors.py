@@ -49,9 +49,10 @@ class Tensor:
         return f"<Tensor {lengths}, {self.nnz} nonzero{'s' * (self.nnz != 1)}, {self.dtype}>"
 
     @classmethod
-    def read(cls, path, dtype=np.float32):
+    def read(cls, path, dtype=None):
         """A .tns, .mtx, .smtx, GenTen or .tnsb file, plain, gzip or zstd, its values in float32 or
-        float64. Raises InputError with file, line and column of what is wrong."""
+        float64. Without `dtype` a .tnsb file keeps the type that it states; texts state none and
+        are read as float32. Raises InputError with file, line and column of what is wrong."""
         return cls.from_arrays(library.read(path, dtype))
 
     @classmethod
@@ -141,9 +142,10 @@ def real(array):
 def tensor(data, dtype=None):
     """A Tensor from a Tensor, the path of a file, a sparse array of SciPy or of
     PyData Sparse, or anything dense that NumPy or DLPack takes. `dtype` is the type of the values,
-    float32 or float64; without it those of a file are read as float32."""
+    float32 or float64; without it what has a type keeps it: arrays, and .tnsb files. Values of
+    text files, which state none, become float32."""
     if isinstance(data, str) or hasattr(data, "__fspath__"):
-        return Tensor.read(data, np.float32 if dtype is None else dtype)
+        return Tensor.read(data, dtype)
     found = _tensor(data)
     return found if dtype in (None, found.dtype) else found.astype(dtype)
 

@@ -98,6 +98,8 @@ def test_rows_can_be_kept_in_a_folder(workspace):
     (["tiny", "--method", "hlsto.cp"], "did you mean 'hlsto.cpu'?"),
     (["tiny", "--type", "f16"], "f16"),
     (["tiny", "--command", ""], "--command: found no words"),
+    (["tiny", "--command", "./x 'y"], "--command: found one ' in \"./x 'y\" that is not closed"),
+    (["tiny", "--mode", "7"], "mode 7, expected 0 to 2: no tensor here has more modes"),
     (["tiny", "--command", "p", "--precision", "f8"], "--precision: found 'f8', expected one of"),
     (["tiny", "--library", "mine=./l.so"], "or ID=FILE with an id such as mine.cpu"),
     (["tiny", "--library", "./l.so"], "retensor: --library: found no file"),
@@ -114,6 +116,14 @@ def test_what_can_not_be_run_is_refused_in_one_line(workspace, args, words):
                           capture_output=True, timeout=60)
     assert done.returncode == 2 and words in done.stderr, done.stderr
     assert len(done.stderr.splitlines()) == 1 and done.stdout == ""
+
+
+def test_words_of_a_command_may_stand_in_quotes(workspace):
+    bench(workspace, "tiny", "--operation", "ts", "--no-ceilings", "--output", "own.jsonl",
+          "--command", "/bin/sh  -c 'exit 3' \"\" it\"'\"s", code=1)
+    lines = map(json.loads, (workspace.folder / "own.jsonl").read_text().splitlines())
+    foreign, = [line["case"]["foreign"] for line in lines if "foreign" in line.get("case", {})]
+    assert foreign["args"] == ["-c", "exit 3", "", "it's"]
 
 
 def declined_cases(rows):

@@ -277,10 +277,16 @@ def without(files, name):
     return {other: content for other, content in files.items() if other != name}
 
 
+def test_an_archive_has_the_name_of_what_it_is(sweep, tmp_path):
+    done = call(sweep.folder, "bundle", sweep.folder / "spec.yaml", "--out", tmp_path / "b.zip")
+    assert done.returncode == 2 and not (tmp_path / "b.zip").exists()
+    assert "b.zip, expected a name that ends in .tar.gz or .tgz" in done.stderr
+
+
 def test_an_absent_archive_is_named(tmp_path):
     done, report = replay(tmp_path / "there", tmp_path / "none.tar.gz")
     assert done.returncode == 2 and report is None
-    assert done.stderr == f"error: {tmp_path / 'none.tar.gz'}: No such file or directory\n"
+    assert done.stderr == f"retensor: {tmp_path / 'none.tar.gz'}: No such file or directory\n"
 
 
 @pytest.mark.parametrize("make, complaint", [

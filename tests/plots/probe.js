@@ -1,5 +1,5 @@
-// Looks at a page of the report inside a frame as wide as a phone and tells the console what is
-// wrong with it.
+// Looks at pages of the report, each inside a frame as wide as a phone, and tells the console what is
+// wrong with them, one after the other.
 "use strict";
 
 function column(table, index) {
@@ -103,8 +103,7 @@ function look(frame, steps) {
   return steps ? new AsyncFunction("page", "frame", steps)(frame.contentDocument, frame) : null;
 }
 
-async function findings() {
-  const frame = document.querySelector("iframe");
+async function findings(frame) {
   const told = await look(frame, document.getElementById("steps").textContent);
   const page = frame.contentDocument;
   await unfolded(page);
@@ -112,7 +111,9 @@ async function findings() {
            tables: page.querySelectorAll("table.sortable").length, problems: pageProblems(page) };
 }
 
-window.addEventListener("load", () => {
-  findings().catch(error => ({ error: String(error) }))
-    .then(found => console.log(`FOUND ${JSON.stringify(found)}`));
+window.addEventListener("load", async () => {
+  for (const frame of document.querySelectorAll("iframe")) {
+    const found = await findings(frame).catch(error => ({ error: String(error) }));
+    console.log(`FOUND ${JSON.stringify(found)}`);
+  }
 });

@@ -32,8 +32,9 @@ pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
 ANSWER = '"FOUND {'  # how the probe's message begins in the browser's log
 
 
-def until_found(command, limit):
-    """The messages on the console of a browser that runs until the probe has told what it found."""
+def until_found(command, limit, pages=1):
+    """The messages on the console of a browser that runs until the probe has told what it found on
+    so many pages."""
     with subprocess.Popen(command, text=True, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE) as browser:
         stop = threading.Timer(limit, browser.kill)
@@ -41,32 +42,42 @@ def until_found(command, limit):
         lines = []
         for line in browser.stderr:
             lines.append(line)
-            if ANSWER in line:
+            pages -= ANSWER in line
+            if pages == 0:
                 break
         stop.cancel()
         browser.kill()
     return [line for line in lines if ":CONSOLE" in line] or lines or [""]
 
 
-def look(page, tmp_path, steps="", address="", options=(), limit=120):
-    """What the probe found on a page, with the messages on its console; `told` is what `steps`, an
-    async function's body over `page` and its `frame`, returned before anything was unfolded."""
-    probe = page.parent / f"probe-{page.name}"
+def look(page, tmp_path, *args, **how):
+    """What the probe found on a page, as look_at()."""
+    return look_at([page], tmp_path, *args, **how)[0]
+
+
+def look_at(pages, tmp_path, steps="", address="", options=(), limit=120):
+    """What the probe found on each of the pages of a folder, which one browser shows, with the
+    messages on the console of all; `told` is what `steps`, an async function's body over `page` and
+    its `frame`, returned before anything was unfolded."""
+    probe = pages[0].parent / f"probe-{pages[0].name}"
+    frames = "".join(f'<iframe src="{page.name}{address}" style="width:{PHONE}px;height:800px;'
+                     f'border:0;position:absolute;top:0;left:0"></iframe>' for page in pages)
     probe.write_text(
-        f'<!DOCTYPE html><iframe src="{page.name}{address}" style="width:{PHONE}px;height:800px;'
-        f'border:0"></iframe><script type="text/plain" id="steps">{steps}</script>'
+        f'<!DOCTYPE html>{frames}<script type="text/plain" id="steps">{steps}</script>'
         f'<script>{PROBE.read_text()}</script>')
-    *console, last = until_found(
+    lines = until_found(
         [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
          "--allow-file-access-from-files", "--remote-debugging-port=0", *options,
          "--enable-logging=stderr", f"--user-data-dir={tmp_path / 'browser'}", probe.as_uri()],
-        limit)
+        limit, len(pages))
     probe.unlink()
-    answer = re.search(r'"FOUND (.+)", source:', last)
-    assert answer, [*console, last]
-    found = json.loads(answer[1])
-    assert "error" not in found, found["error"]
-    return found | {"console": console}
+    answers = [re.search(r'"FOUND (.+)", source:', line) for line in lines]
+    assert sum(map(bool, answers)) == len(pages), lines
+    console = [line for line, answer in zip(lines, answers) if not answer]
+    found = [json.loads(answer[1]) for answer in answers if answer]
+    for one in found:
+        assert "error" not in one, one["error"]
+    return [one | {"console": console} for one in found]
 
 
 @pytest.fixture(scope="module")
@@ -90,17 +101,32 @@ def report(tmp_path_factory):
                         known)[0].parent
 
 
+@pytest.fixture(scope="module")
+def in_light(report, tmp_path_factory):
+    return all_pages(report, tmp_path_factory.mktemp("light"))
+
+
+@pytest.fixture(scope="module")
+def in_dark(report, tmp_path_factory):
+    return all_pages(report, tmp_path_factory.mktemp("dark"), options=[DARK],
+                     steps="return getComputedStyle(page.body).backgroundColor;")
+
+
+def all_pages(report, folder, **how):
+    """What the probe found on every page, by its name."""
+    return dict(zip(PAGES, look_at([report / f"{name}.html" for name in PAGES], folder, **how)))
+
+
 @pytest.mark.parametrize("name", PAGES)
-def test_pages_fit_a_phone_and_sort(report, tmp_path, name):
-    found = look(report / f"{name}.html", tmp_path)
+def test_pages_fit_a_phone_and_sort(in_light, name):
+    found = in_light[name]
     assert found["width"] == PHONE and (found["tables"] > 0) == (name != "flycoo")
     assert found["problems"] == [] and found["console"] == []
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_pages_have_contrast_in_the_dark(report, tmp_path, name):
-    found = look(report / f"{name}.html", tmp_path, options=[DARK],
-                 steps="return getComputedStyle(page.body).backgroundColor;")
+def test_pages_have_contrast_in_the_dark(in_dark, name):
+    found = in_dark[name]
     assert found["told"] == "rgb(20, 24, 28)" and found["problems"] == []
 
 
@@ -218,7 +244,7 @@ def test_a_slim_figure_is_the_same_picture(tmp_path):
 
 
 @pytest.mark.parametrize("steps, limit, told", [
-    ("await until(() => false);", 5, "assert None"),
+    ("await until(() => false);", 2, "assert 0 == 1"),
     ("throw new Error('NOT FOUND {');", 120, "Error: NOT FOUND {")])
 def test_a_page_that_never_answers_or_throws_fails(tmp_path, steps, limit, told):
     page = tmp_path / "page.html"
@@ -235,7 +261,10 @@ def test_the_probe_finds_planted_faults(tmp_path):
                     '<div aria-label="T"><table class="sortable"><thead><tr><th>n</th></tr></thead>'
                     '<tbody><tr><td>2</td></tr><tr><td>1</td></tr></tbody></table></div>'
                     '<script>undefined_function();</script>')
-    found = look(page, tmp_path)
+    good = tmp_path / "good.html"
+    good.write_text("<!DOCTYPE html><p>text</p>")
+    beside, found, after = look_at([good, page, good], tmp_path)
+    assert beside["problems"] == after["problems"] == []
     assert any("too little contrast" in problem for problem in found["problems"])
     assert "no name of <button></button>" in found["problems"]
     assert "a part that scrolls takes no focus" in found["problems"]

@@ -1,10 +1,12 @@
 """Figures: values, averaging of modes, labels of data that is not real, failures, rooflines."""
 import csv
+import warnings
 
 import pytest
 import rows
 from matplotlib.figure import Figure
 
+from retensor import style
 from retensor.errors import PlotError
 from retensor.figures import bands, captions, curves, dots
 from retensor.figures import lines as line_figure
@@ -422,6 +424,53 @@ def test_failures_among_lines_are_marked_above_them(tmp_path, scale):
     assert "oom (reason in the table)" in paths["svg"].read_text()
     crosses = [line for line in line_figure.draw(view).axes[0].lines if line.get_marker() == "x"]
     assert len(crosses) == 2
+
+
+def test_many_failures_at_one_place_stay_in_their_panel(tmp_path):
+    lines = [rows.row(rank=8, params={"update": u}, status="oom") for u in range(40)]
+    drawn = spec(kind="curves", x="rank", hue="params.update", facet=None, yscale="log")
+    with style.applied():
+        figure = curves.draw(make_view(read(tmp_path, lines), drawn))
+    heights = [line.get_ydata()[0] for line in figure.axes[0].lines if line.get_marker() == "x"]
+    assert len(heights) == 40 and 0.45 < min(heights) < max(heights) < 1
+    with style.applied(), warnings.catch_warnings():
+        warnings.simplefilter("error")  # the layout has room for the panel
+        figure.draw_without_rendering()
+
+
+@pytest.mark.parametrize("series", [1, 12])
+def test_panels_have_room_for_the_names_below_them(tmp_path, series):
+    lines = [rows.row(dataset=f"{name}{'-of-a-tensor' * 6}", params={"threads": n})
+             for name in ("one", "other", "third") for n in range(series)]
+    with style.applied(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = line_figure.draw(make_view(read(tmp_path, lines), spec(kind="lines", facet=None)))
+        figure.draw_without_rendering()
+    assert all(axes.get_position().height * figure.get_size_inches()[1] > 0.3
+               for axes in figure.axes)
+
+
+@pytest.mark.parametrize("width", ["single", "double"])
+def test_more_panels_of_bars_than_stand_side_by_side_have_rows_of_their_own(tmp_path, width):
+    lines = [rows.row(rank=r, dataset=name) for r in range(1, 12) for name in "ab"]
+    drawn = spec(kind="grouped-bars", facet="rank", width=width)
+    figure = dots.draw(make_view(read(tmp_path, lines), drawn))
+    assert len(figure.axes) == 11
+
+
+def test_small_multiples_have_all_other_lines_behind_as_one(tmp_path):
+    lines = [rows.row(rank=r, params={"update": u}, seconds=[0.001 * u * r] * 3)
+             for r in (8, 16) for u in range(1, 11)]
+    drawn = spec(kind="lines", x="rank", y="time", hue="params.update", facet=None)
+    figure = line_figure.draw(make_view(read(tmp_path, lines), drawn))
+    assert len(figure.axes) == 10
+    for axes in figure.axes:
+        behind, own = axes.lines
+        assert behind.get_color() == "#D8D8D8" and len(own.get_xdata()) == 2
+        known = [y for y in behind.get_ydata() if y == y]
+        assert sorted(known) == pytest.approx(sorted(0.001 * u * r for r in (8, 16)
+                                                     for u in range(1, 11)))
+        assert len(behind.get_ydata()) == 30  # with a gap after each
 
 
 @pytest.mark.parametrize("count, spaced", [(10, [1, 10]), (11, [0, 10])])

@@ -128,7 +128,7 @@ def test_the_roofline_marks_the_intensities_of_the_kernels(tmp_path):
     assert labels[:3] == ["DRAM, Fixture CPU: 20 GB/s", "last-level cache, Fixture CPU: 100 GB/s",
                           "peak measured: 100 GFLOPS"]
     assert labels[3:] == ["tew: 0.0833 flop/byte", "ttv: 0.167 flop/byte"]
-    marks = [line for line in figure.axes[0].lines if line.get_marker() in "os"]
+    marks = [line for line in figure.axes[0].lines if line.get_marker() in ("o", "s")]
     assert [line.get_ydata()[0] for line in marks] == [pytest.approx(20 / 12),
                                                        pytest.approx(20 / 6)]
 

@@ -117,6 +117,19 @@ def test_a_file_is_read_in_the_type_that_is_asked_for(tmp_path):
     assert retensor.tensor(np.ones((2, 2)), dtype="f4").dtype == np.float32
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_file_that_states_a_type_keeps_it(tmp_path, kind):
+    values = np.array([0.1, 1e-200, 3]).astype(kind)
+    x = retensor.Tensor([[0, 1, 2]], values, (3,))
+    x.write(tmp_path / "x.tnsb")
+    for read in (retensor.tensor, retensor.Tensor.read):
+        same_type = read(tmp_path / "x.tnsb")
+        assert same_type.dtype == kind and list(same_type.values) == list(values)
+        assert read(tmp_path / "x.tnsb", np.float32).dtype == np.float32
+    x.write(tmp_path / "x.tns")
+    assert retensor.tensor(tmp_path / "x.tns").dtype == np.float32
+
+
 @pytest.mark.parametrize("dtype", ["i4", "f2", "u4", "no type"])
 def test_other_types_are_refused(tmp_path, dtype):
     (tmp_path / "x.tns").write_text("1 1 0.1\n")

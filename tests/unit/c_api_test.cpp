@@ -364,6 +364,22 @@ TEST_CASE("impossible views are refused") {
   CHECK(refusal(call) == "ttv: found dense operand 0 of 1 x 1 f32, expected 2 x 1 f32");
 }
 
+TEST_CASE("a decomposition of a tensor without nonzeros is refused") {
+  Small small;
+  small.x.nnz = 0;
+  auto call = small.ttv();
+  const std::array<std::uint64_t, 3> ranks = {2, 2, 2};
+  call.dense = nullptr;
+  call.dense_count = 0;
+  call.max_sweeps = 2;
+  call.ranks = ranks.data();
+  for (const bool is_tucker : {true, false}) {
+    call.operation = is_tucker ? "tucker" : "cpd";
+    call.rank_count = is_tucker ? 3 : 1;
+    CHECK(refusal(call) == std::string(call.operation) + ": the tensor has no nonzeros");
+  }
+}
+
 TEST_CASE("an error belongs to its thread") {
   const Small small;
   auto call = small.ttv();
@@ -435,6 +451,23 @@ TEST_CASE("a decomposition refuses what it would ignore or what kills it") {
     retensor_result* result = nullptr;
     CHECK(retensor_run(&call, &result) == RETENSOR_MEMORY);
     CHECK(std::string(retensor_last_error()).starts_with("the factors take 49152.0 GiB"));
+  }
+}
+
+TEST_CASE("a binary tensor is read in its own type, a text in single precision") {
+  const retensor::testing::TemporaryFolder folder;
+  Small small;
+  const std::array<double, 3> values = {0.1, 1e-200, 4};
+  small.x.values = values.data();
+  small.x.dtype = RETENSOR_F64;
+  for (const std::string name : {"x.tnsb", "x.tns"}) {
+    REQUIRE(retensor_write(folder.file(name).c_str(), &small.x) == RETENSOR_OK);
+    retensor_result* back = nullptr;
+    REQUIRE(retensor_read(folder.file(name).c_str(), RETENSOR_OWN, &back) == RETENSOR_OK);
+    const auto* const read = array_of(back, "values");
+    CHECK(read->dtype == (name == "x.tnsb" ? RETENSOR_F64 : RETENSOR_F32));
+    if (read->dtype == RETENSOR_F64) CHECK(static_cast<const double*>(read->data)[1] == 1e-200);
+    retensor_result_free(back);
   }
 }
 

@@ -55,12 +55,25 @@ TEST_CASE("a key that figures of the kind do not look at is refused") {
           "found stack in a figure of kind lines, expected it only in kind stacked-bars");
   refuses("{kind: grouped-bars, to: b.cpu}", "expected it only in kind speedups");
   refuses("{kind: lines, label: rank}", "expected it only in kind scatter or roofline");
+  refuses("{stack: stages, kind: lines, x: rank}",
+          "s.yaml:7:10: found stack in a figure of kind lines, expected it only in kind stacked");
+  CHECK(contains(refusal_of([] {
+                   check("{kind: lines}\nprofiles: {quick: {figure: {to: b.cpu, kind: table}}}");
+                 }),
+                 "s.yaml:8:29: found to in a figure of kind table"));
   // A profile's figure is laid over one of another kind.
   const auto spec = parse_spec(kSpec +
                                    "figure: {kind: speedups, to: b.cpu}\n"
                                    "profiles: {quick: {figure: {kind: lines}}}\n",
                                "s.yaml", "quick");
   CHECK_NOTHROW(check_figure(spec, methods()));
+}
+
+TEST_CASE("what an included file says of a figure may be for another kind") {
+  const retensor::testing::TemporaryFolder folder;
+  folder.write("look.yaml", "schema: 1\nfigure: {stack: stages, kind: lines, x: rank}\n");
+  const auto path = folder.write("s.yaml", kSpec + "include: look.yaml\n");
+  CHECK_NOTHROW(check_figure(load_spec(path), methods()));
 }
 
 TEST_CASE("what figures may say passes") {

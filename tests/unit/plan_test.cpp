@@ -123,6 +123,18 @@ TEST_CASE("what can't run is a skip with its reason") {
   CHECK(reasons["spmm: found a tensor of order 3, expected 2"] == 2);
 }
 
+TEST_CASE("an exclusion that matches no case is noted with its place") {
+  const auto body = std::string("operation: mttkrp\naxes: {dataset: [cube, flat], mode: [0, 1]}\n");
+  const auto p = plan(body +
+                      "exclude:\n  - {when: {mode: 1}, reason: first}\n"
+                      "  - {when: {dataset: cube, mode: 1}, reason: within the first}\n"
+                      "  - {when: {dataset: four}, reason: not here}");
+  CHECK(p.skips.size() == 2);
+  CHECK(p.notes ==
+        std::vector<std::string>{"s.yaml:9:5: no case matches this exclusion (not here)"});
+  CHECK(plan(body).notes.empty());
+}
+
 TEST_CASE("a case above the memory limit is skipped") {
   const auto body = std::string("operation: mttkrp\naxes: {dataset: cube, mode: 0, rank: 1024}\n");
   CHECK(plan(body).cases.size() == 1);

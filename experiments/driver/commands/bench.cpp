@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <iostream>
-#include <iterator>
 #include <map>
-#include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -47,6 +47,31 @@ std::vector<MethodEntry> methods_of(const Given& given, const Registry& registry
   return entries;
 }
 
+/// Words as a shell divides them: at blanks that stand in no quotes.
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  bool inside = false;  // a word, which may be an empty one in quotes
+  char quote = 0;
+  for (const char c : text) {
+    const bool blank = std::isspace(static_cast<unsigned char>(c)) != 0;
+    if (quote == 0 && blank) {
+      inside = false;
+      continue;
+    }
+    if (!std::exchange(inside, true)) words.emplace_back();
+    if (quote == 0 && (c == '\'' || c == '"'))
+      quote = c;
+    else if (c == quote)
+      quote = 0;
+    else
+      words.back() += c;
+  }
+  if (quote != 0)
+    throw input_error("--command: found one {} in \"{}\" that is not closed, expected another",
+                      quote, text);
+  return words;
+}
+
 /// Code from outside that the command line names: an executable, or libraries.
 std::vector<MethodEntry> foreign_methods_of(const Given& given) {
   std::vector<MethodEntry> entries;
@@ -58,8 +83,7 @@ std::vector<MethodEntry> foreign_methods_of(const Given& given) {
     place_among(foreign_precisions(), word, "--precision: found");
   const auto format = given.text("format");
   place_among(std::array{"tns", "tnsb", "mtx"}, format, "--format: found");
-  std::istringstream command(given.text("command"));
-  const std::vector<std::string> words{std::istream_iterator<std::string>(command), {}};
+  const auto words = words_of(given.text("command"));
   if (words.empty() && given.typed("command"))
     throw input_error("--command: found no words, expected an executable with its arguments");
   if (!words.empty())

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "common/core/error.hpp"
+#include "common/core/message.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/process.hpp"
@@ -42,7 +43,12 @@ Words specs_named(const std::string& name) {
 }
 
 int bundle_command(const Given& given) {
-  const auto name = given.positional("a spec or a paper");
+  const auto name = given.positional("a spec or a paper"), out = given.text("out");
+  if (!out.empty() && !out.ends_with(".tar.gz") && !out.ends_with(".tgz"))
+    throw input_error(
+        "--out: found {}, expected a name that ends in .tar.gz or .tgz, which the "
+        "archive is",
+        out);
   auto what = package_command("bundle", given);
   what.insert(what.end(), {"--name", is_file(name) ? fs::path(name).stem().string() : name,
                            "--registry", given.locations().registry});

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <regex>
 #include <sstream>
 
@@ -33,27 +34,37 @@ void refuse_option(const Usage& usage, const std::string& option,
   throw input_error("{}unknown option '{}'{}", usage.lead(), option, suggestion(option, known));
 }
 
-/// Whether an option takes such numbers, one or several, and `text` is none.
+/// What an option of such numbers, one or several, expects in place of `text`: `words`, or the
+/// range of the type where the number is outside; empty where it takes others or `text` is one.
 template <class Number>
-bool misses(const po::value_semantic* option, std::string_view text) {
+std::string missed(const po::value_semantic* option, std::string_view text, const char* words) {
   if (dynamic_cast<const po::typed_value<Number>*>(option) == nullptr &&
       dynamic_cast<const po::typed_value<std::vector<Number>>*>(option) == nullptr)
-    return false;
+    return "";
   if (text.starts_with('+')) text.remove_prefix(1);  // which Boost reads too
   Number number;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error != std::errc() || end != text.data() + text.size();
+  if (end != text.data() + text.size() || error == std::errc::invalid_argument) return words;
+  if (error == std::errc()) return "";
+  using Range = std::numeric_limits<Number>;
+  if (!Range::is_integer) return words;
+  return text.starts_with('-') ? fmt::format("at least {}", Range::lowest())
+                               : fmt::format("at most {}", Range::max());
 }
 
 /// The numbers that an option takes, in words; empty where it takes none or `text` is one. Boost
 /// reads "-3" as the whole number 2^64 - 3 where none below zero is meant.
-std::string_view numbers_missed(const po::value_semantic* option, std::string_view text) {
+std::string numbers_missed(const po::value_semantic* option, std::string_view text) {
   const bool list = option->max_tokens() > 1;
-  if (misses<std::uint64_t>(option, text))
-    return list ? "whole numbers from 0 on, separated by blanks" : "a whole number from 0 on";
-  if (misses<int>(option, text) || misses<std::int64_t>(option, text))
-    return list ? "whole numbers, separated by blanks" : "a whole number";
-  return misses<double>(option, text) ? "a number" : "";
+  const auto* const whole = list ? "whole numbers, separated by blanks" : "a whole number";
+  for (const auto& expected :
+       {missed<std::uint64_t>(
+            option, text,
+            list ? "whole numbers from 0 on, separated by blanks" : "a whole number from 0 on"),
+        missed<int>(option, text, whole), missed<std::int64_t>(option, text, whole),
+        missed<double>(option, text, "a number")})
+    if (!expected.empty()) return expected;
+  return "";
 }
 
 void refuse_other_than_numbers(const po::parsed_options& parsed,

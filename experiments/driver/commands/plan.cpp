@@ -172,6 +172,8 @@ void print_plan(const Outlook& out, const Registry& methods, const DatasetRegist
             << table_text(skips);
   for (const auto& [dataset, reason] : out.missing)
     std::cout << fmt::format("{}  {}: {}\n", out_style()(Tone::bad, "missing"), dataset, reason);
+  for (const auto& note : out.plan.notes)
+    std::cout << fmt::format("{}  {}\n", out_style()(Tone::doubtful, "note"), note);
   const auto declined =
       out.declined > 0 ? fmt::format(", {} of them because the method declines here", out.declined)
                        : "";
@@ -205,6 +207,7 @@ nlohmann::json plan_json(const Outlook& out, const Registry& methods,
           {"spec", plan.spec_path},
           {"cases", cases},
           {"skips", skips},
+          {"notes", plan.notes},
           {"missing", out.missing}};
 }
 
@@ -231,7 +234,8 @@ Interface plan_interface() {
   const Usage usage{"plan SPEC...",
                     "Checks specs and prints the cases that they would run, with the peak memory "
                     "of each, and the skipped cases with the reasons, including cases that a "
-                    "method would decline on this machine. For a method that streams its tensor, a "
+                    "method would decline on this machine, and notes on exclusions that match no "
+                    "case. For a method that streams its tensor, a "
                     "few parts are run to predict time and bytes. Nothing else is measured.",
                     "retensor plan experiments/pasta/fig4.yaml --with quick", -1};
   Options add;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <variant>
 
@@ -69,10 +70,11 @@ std::vector<LeftOut> exclusions_of(const Spec& spec) {
 }
 
 std::vector<LeftOut> without_rows(std::vector<LeftOut> all, const std::vector<Row>& rows) {
+  std::map<json, std::vector<const Row*>> by_artifact;
+  for (const auto& row : rows) by_artifact[row.field(kArtifactField)].push_back(&row);
   std::erase_if(all, [&](const LeftOut& one) {
-    return std::ranges::any_of(rows, [&](const Row& row) {
-      return row.field(kArtifactField) == json(one.artifact) && matches(row, one.when);
-    });
+    return std::ranges::any_of(by_artifact[one.artifact],
+                               [&](const Row* row) { return matches(*row, one.when); });
   });
   return all;
 }

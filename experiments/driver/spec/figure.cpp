@@ -239,18 +239,15 @@ void check_ratios(const YamlNode& figure, const std::string& kind, const Fields&
                      "a time or a size: ratios are of what is better when it is less");
 }
 
-/// A key that figures of this kind do not look at would be ignored. One that stands before `kind`
-/// or in another file may belong to a figure of another kind, over which this one is laid.
+/// Keys of a profile that are laid over a figure with another kind. One that stands before `kind`
+/// or in another file may belong to a figure over which this one is laid; `parse_spec` has looked
+/// at the keys beside a kind.
 void check_keys(const YamlNode& figure, const std::string& kind) {
-  const auto& of_kinds = keys_of_kinds();
   const auto& from = figure.need("kind").at;
   for (const auto& item : figure.items)
-    if (const auto at = of_kinds.find(item.key);
-        at != of_kinds.end() && std::ranges::find(at->second, kind) == at->second.end() &&
-        item.key_at.file == from.file &&
+    if (item.key_at.file == from.file &&
         std::tie(item.key_at.line, item.key_at.column) > std::tie(from.line, from.column))
-      throw ParseError(item.key_at, fmt::format("{} in a figure of kind {}", item.key, kind),
-                       fmt::format("it only in kind {}", fmt::join(at->second, " or ")));
+      check_key_of_kind(item, kind);
 }
 
 constexpr std::string_view kParams = "case.params.";
@@ -367,6 +364,13 @@ const std::map<std::string, std::vector<std::string>>& keys_of_kinds() {
       {"place", {"claims"}},       {"distance_from", {"curves"}},
       {"mark", {"roofline"}},      {"label", {"scatter", "roofline"}}};
   return of_kinds;
+}
+
+void check_key_of_kind(const YamlNode& item, const std::string& kind) {
+  const auto at = keys_of_kinds().find(item.key);
+  if (at != keys_of_kinds().end() && std::ranges::find(at->second, kind) == at->second.end())
+    throw ParseError(item.key_at, fmt::format("{} in a figure of kind {}", item.key, kind),
+                     fmt::format("it only in kind {}", fmt::join(at->second, " or ")));
 }
 
 void check_comparison(const Spec& spec, const Registry& methods, const std::vector<Case>& cases) {

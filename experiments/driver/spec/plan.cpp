@@ -95,9 +95,8 @@ void check_datasets_and_modes(const Spec& spec, const DatasetRegistry& datasets)
   for (const auto& value : all_values(spec, "mode")) {
     const auto* mode = std::get_if<std::int64_t>(&value.value);
     if (mode != nullptr && static_cast<std::size_t>(*mode) >= highest_order)
-      throw ParseError(
-          value.at, fmt::format("mode {}", *mode),
-          fmt::format("0 to {}: no data set of the spec has more modes", highest_order - 1));
+      throw ParseError(value.at, fmt::format("mode {}", *mode),
+                       fmt::format("0 to {}: no tensor here has more modes", highest_order - 1));
   }
 }
 
@@ -244,6 +243,11 @@ class Planner {
         for (const auto& setting : settings)
           if (text(setting.at("dataset")) == dataset)
             add_operation(operation_from_name(text(operation.value)), setting);
+    for (const auto& exclusion : spec_.exclusions)
+      if (!used_.contains(&exclusion))
+        plan_.notes.push_back(fmt::format("{}:{}:{}: no case matches this exclusion ({})",
+                                          exclusion.at.file, exclusion.at.line, exclusion.at.column,
+                                          exclusion.reason));
     return std::move(plan_);
   }
 
@@ -329,9 +333,14 @@ class Planner {
       plan_.cases.push_back(c);
   }
 
-  std::string skip_reason(const Case& c) const {
+  std::string skip_reason(const Case& c) {
+    const Exclusion* first = nullptr;
     for (const auto& exclusion : spec_.exclusions)
-      if (excludes(exclusion, c)) return exclusion.reason;
+      if (excludes(exclusion, c)) {
+        used_.insert(&exclusion);
+        if (first == nullptr) first = &exclusion;
+      }
+    if (first != nullptr) return first->reason;
     const auto& dataset = datasets_.find(c.dataset);
     if (dataset.kind == "private") return "private data set: published facts only";
     try {
@@ -351,6 +360,7 @@ class Planner {
   const DatasetRegistry& datasets_;
   Plan plan_;
   std::set<std::string> seen_;
+  std::set<const Exclusion*> used_;                    ///< that match a case
   std::map<const MethodEntry*, std::string> foreign_;  ///< checksum of the code
 };
 

@@ -25,6 +25,7 @@ struct Plan {
   MeasureSpec measure;
   std::vector<Case> cases;
   std::vector<Skip> skips;
+  std::vector<std::string> notes;  ///< on exclusions that match no case: profiles may need them
 };
 
 /// Crosses axes, walks zips, applies exclusions, resolves parameters; a case for every launch. Data
@@ -52,9 +53,6 @@ std::size_t skip_declined(Plan& plan, const Registry& methods, const DatasetRegi
 /// outside unless it may run.
 Plan plan_to_measure(const std::string& spec_path, const std::string& profile,
                      const DatasetRegistry& datasets, bool allow_foreign);
-
-/// Keys of a figure that only some kinds of figures look at, with these kinds.
-const std::map<std::string, std::vector<std::string>>& keys_of_kinds();
 
 /// Checks the figure of a spec against the row schema and against the axes, parameters and values
 /// of the spec that measures its rows. Throws ParseError with the nearest valid name. The names

@@ -62,8 +62,11 @@ class Includer {
       throw ParseError(entry.at, shown(entry.text),
                        fmt::format("a file below {}/ or the working directory",
                                    experiments.filename().string()));
-    return located({entry.at.file, entry.at.line},
-                   [&] { return read(read_small_file(path), path, depth + 1); });
+    std::error_code error;
+    if (!fs::is_regular_file(path, error))
+      throw ParseError(entry.at, shown(entry.text),
+                       fmt::format("a file that is there: {} is no such file", path));
+    return located(entry.at, [&] { return read(read_small_file(path), path, depth + 1); });
   }
 
   std::string root_spec_;
@@ -176,7 +179,8 @@ Spec spec_of(const YamlNode& tree) {
   if (!names_data(spec.axes) && std::ranges::none_of(spec.zips, names_data))
     throw ParseError(axes.at, "no dataset", "the key 'dataset'");
   for (const auto& entry : tree.items_of("exclude"))
-    spec.exclusions.push_back({choices_of(entry.need("when")), entry.need("reason").text});
+    spec.exclusions.push_back(
+        {choices_of(entry.need("when")), entry.need("reason").text, entry.at});
   for (const auto& entry : tree.items_of("methods")) spec.methods.push_back(method_of(entry));
   if (const auto* measure = tree.find("measure")) spec.measure = measure_of(*measure);
   return spec;
@@ -217,11 +221,25 @@ void check_used(const Spec& spec, const std::string& file, const std::set<Operat
   }
 }
 
+/// A key that does nothing beside the kind in the same map, wherever that stands in it. A map
+/// without a kind is laid over another one (check_figure).
+void check_figures(const YamlNode& tree) {
+  const auto check = [](const YamlNode& part) {
+    const auto* figure = part.find("figure");
+    if (figure == nullptr || figure->find("kind") == nullptr) return;
+    for (const auto& item : figure->items) check_key_of_kind(item, text_or(*figure, "kind"));
+  };
+  check(tree);
+  for (const auto& profile : tree.items_of("profiles"))
+    if (profile.is_map()) check(profile);
+}
+
 }  // namespace
 
 Spec parse_spec(std::string_view text, const std::string& name, const std::string& profile) {
   Includer files(name);
   auto tree = files.read(text, name, 0);
+  check_figures(parse_yaml(text, name));
   const auto overlays = take(tree, "profiles");
   auto spec = spec_of(tree);
   std::vector<std::string> profiles;

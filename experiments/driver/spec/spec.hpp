@@ -51,6 +51,7 @@ struct MethodEntry {
 struct Exclusion {
   Choices when;  ///< all must match; of a list any
   std::string reason;
+  FilePosition at;
 };
 
 struct Spec {
@@ -82,6 +83,11 @@ Spec measuring_spec(const Spec& spec);
 
 /// Whether a file is there to be included: it names no artifact of its own.
 bool is_fragment(const std::string& path);
+
+/// Keys of a figure that only some kinds of figures look at, with these kinds.
+const std::map<std::string, std::vector<std::string>>& keys_of_kinds();
+/// Refuses a key of a figure that figures of this kind do not look at, and would ignore.
+void check_key_of_kind(const YamlNode& item, const std::string& kind);
 
 /// The kinds of figures that exist (plots/retensor/figures).
 const std::vector<std::string>& figure_kinds();

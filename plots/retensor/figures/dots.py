@@ -6,6 +6,7 @@ A red line is a case's roof: its operational intensity times the bandwidth measu
 stand down the page themselves, with the positions as colours.
 """
 import math
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 from matplotlib.lines import Line2D
@@ -46,6 +47,8 @@ class Dots:
                                     else (view.xs, view.series))
         held = {facet: {self._row_of(cell) for cell in view.panel(facet)} for facet in view.facets}
         self.alike = len(set(map(frozenset, held.values()))) == 1  # panels share their rows' names
+        counts = Counter((cell.facet, self._row_of(cell)) for cell in view.cells)
+        self.most = {name: max(counts[facet, name] for facet in view.facets) for name in self.names}
         means = 0 if self.turned else view.means
         named = [str(name) for name in self.names]
         self.common = captions.common_beginning(named[:len(named) - means])
@@ -55,7 +58,7 @@ class Dots:
         self.left = panels.CHARACTER_MM * longest + 4
         columns = int((width - (self.left if self.alike else 0))
                       / (LEAST_MM + (0 if self.alike else self.left)))
-        columns = max(1, min(columns, len(view.facets), 5))
+        columns = max(1, min(columns, len(view.facets), int(width // panels.LEAST_MM)))
         columns = math.ceil(len(view.facets) / math.ceil(len(view.facets) / columns))
         self.inner = (width - self.left * (1 if self.alike else columns)) / columns - 8
         self.ends = [self._end(facet) for facet in view.facets]
@@ -72,12 +75,12 @@ class Dots:
 
     def _lanes(self, cells):
         """A lane for every cell; those of a position stand together."""
-        lanes, y = [], 0.0
+        lanes, y, by_name = [], 0.0, defaultdict(list)
+        for cell in cells:
+            by_name[self._row_of(cell)].append(cell)
         for name in self.names:
-            own = [cell for cell in cells if self._row_of(cell) == name]
-            most = max([len(own)] + [sum(self._row_of(cell) == name for cell in
-                                         self.view.panel(facet))
-                                     for facet in self.view.facets if self.alike])
+            own = by_name[name]
+            most = self.most[name] if self.alike else len(own)
             room = max(LANE_MM * most, 2.7 * len(self._name(name)) if own else 0)
             for index, cell in enumerate(own):
                 colour = self.colours.index(cell.x if self.turned else cell.series)
@@ -147,8 +150,11 @@ class Dots:
         places = {}
         for lane in lanes:
             places.setdefault(lane.name, []).append(lane.y)
-        axes.set_yticks([(ys[0] + ys[-1]) / 2 for ys in places.values()])
-        axes.set_yticklabels(["\n".join(self._name(name)) for name in places] if named else [])
+        if named:
+            axes.set_yticks([(ys[0] + ys[-1]) / 2 for ys in places.values()],
+                            ["\n".join(self._name(name)) for name in places])
+        else:
+            axes.set_yticks([])
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)
         for index, ys in enumerate(places.values()):

@@ -12,6 +12,9 @@ from retensor.figures import captions, dots, panels
 
 MOST_TICKS = 10  # labels that have room on an axis of numbers; more stand side by side as names
 LEAST_MM, ROOM_MM = 44, 58  # width of small multiples and of other panels
+BESIDE_MM = 16  # of a panel's width, for the numbers of its axis
+FREE_MM = 20    # of a panel's height that names below it leave at least
+GAP = (float("nan"), float("nan"))  # between two lines that are drawn as one
 
 
 def draw(view):
@@ -21,10 +24,13 @@ def draw(view):
     small = len(view.series) > style.MOST_SERIES
     shown = _turned(view) if small else view
     columns = int(style.width_mm(view.spec.figure.get("width")) // (LEAST_MM if small else ROOM_MM))
-    figure = panels.Panels(shown, columns, LEAST_MM if small else style.PANEL_MM)
-    common = ""
+    columns = max(1, min(columns, len(shown.facets)))
+    room = style.width_mm(view.spec.figure.get("width")) / columns - BESIDE_MM
+    names = 0 if numeric else panels.upright_mm(map(_name, view.xs), room)
+    height = max(LEAST_MM if small else style.PANEL_MM, names + FREE_MM)
+    figure = panels.Panels(shown, columns, height)
+    common, behind = "", _all_points(shown, numeric) if small else None
     for axes, facet, cells in figure:
-        behind = [_points(shown, other, numeric) for other in shown.facets if small]
         common = _panel(figure, axes, facet, cells, numeric, behind)
     for index, name in enumerate(shown.series):
         if name:
@@ -44,21 +50,25 @@ def _turned(view):
                    published=[], digitised=[])
 
 
-def _points(view, facet, numeric):
-    """The lines of one panel as lists of places and values."""
-    found = {}
+def _all_points(view, numeric):
+    """The lines of all panels as one, with gaps between them: places and values."""
+    found, places = {}, _places(view, numeric)
     for cell in view.cells:
-        if cell.facet == facet and cell.measured:
-            place = cell.x if numeric else view.xs.index(cell.x)
-            found.setdefault(cell.series, []).append((place, cell.measured.value))
-    return [tuple(zip(*points)) for points in found.values()]
+        if cell.measured:
+            found.setdefault((cell.facet, cell.series), []).append(
+                (places[cell.x], cell.measured.value))
+    return list(zip(*[point for points in found.values() for point in (*points, GAP)])) or None
+
+
+def _places(view, numeric):
+    """Where the values of x stand on their axis."""
+    return {x: x if numeric else index for index, x in enumerate(view.xs)}
 
 
 def _panel(figure, axes, facet, cells, numeric, behind):
     view, common, failed = figure.view, "", []
-    for lines in behind:
-        for xs, ys in lines:
-            axes.plot(xs, ys, color="#D8D8D8", linewidth=0.5, zorder=1)
+    if behind:
+        axes.plot(*behind, color="#D8D8D8", linewidth=0.5, zorder=1)
     for index, name in enumerate(view.series):
         failed += _line(figure, axes, [cell for cell in cells if cell.series == name], index,
                         numeric)
@@ -66,7 +76,7 @@ def _panel(figure, axes, facet, cells, numeric, behind):
         for value in mark.values:
             axes.axhline(value, color=style.PUBLISHED, linestyle="--", linewidth=1)
         figure.explain("published", Line2D([], [], color=style.PUBLISHED, linestyle="--"))
-    places = {str(x): x if numeric else index for index, x in enumerate(view.xs)}
+    places = {str(x): place for x, place in _places(view, numeric).items()}
     for point in view.digitised:
         if point.facet == ("" if facet is None else str(facet)) and point.x in places:
             _read_off(figure, axes, places[point.x], point)
@@ -78,7 +88,7 @@ def _panel(figure, axes, facet, cells, numeric, behind):
         axes.set_ylim(bottom=0)
     figure.fail_above(axes, failed)
     panels.set_scale(axes, "y", "log" if logarithmic else "linear", view.axis_unit)
-    room = figure.width / figure.columns - 16
+    room = figure.width / figure.columns - BESIDE_MM
     if numeric and view.spec.figure.get("xscale") == "log":
         axes.set_xscale("log")
     if numeric and panels.CHARACTER_MM * sum(len(f"{x:g}") + 1 for x in view.xs) < room:
@@ -111,10 +121,10 @@ def _look(index):
 
 def _line(figure, axes, cells, index, numeric):
     """Draw one series; returns its failures as (x, cell, colour)."""
-    xs, ys, failed = [], [], []
+    xs, ys, failed, places = [], [], [], _places(figure.view, numeric)
     for cell in cells:
         figure.draws(cell)
-        x = cell.x if numeric else figure.view.xs.index(cell.x)
+        x = places[cell.x]
         xs.append(x)
         ys.append(cell.measured.value if cell.measured else float("nan"))
         if cell.measured is None:

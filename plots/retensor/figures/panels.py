@@ -68,17 +68,18 @@ class Panels:
         """Mark failures among lines, (x, cell, colour) each, in a strip kept free at the top: a
         cross for each, and what happened once, unless the legend has `told` it.
         """
-        level = Counter()
+        level, most = Counter(), max(Counter(x for x, _, _ in failed).values(), default=0)
+        step = min(0.07, 0.5 / max(1, most))  # half of the panel stays for what did not fail
         base = blended_transform_factory(axes.transData, axes.transAxes)
         for x, cell, colour in failed:
             level[x] += 1
-            axes.plot([x], [1 - 0.07 * level[x] + 0.03], marker="x", color=colour,
+            axes.plot([x], [1 - step * (level[x] - 0.43)], marker="x", color=colour,
                       linestyle="none", transform=base, clip_on=False)
             if not told:
                 self.explain(f"{cell.gap} (reason in the table)",
                              Line2D([], [], marker="x", color=style.EDGE, linestyle="none"))
         low, high = axes.get_ylim()
-        share = 0.07 * max(level.values(), default=0)
+        share = step * most
         share /= 1 - share
         log = axes.get_yscale() == "log"
         axes.set_ylim(low, high * (high / low) ** share if log else high + (high - low) * share)
@@ -155,13 +156,26 @@ def name_positions(axes, names, room_mm):
     """Names below an axis, without what all begin with, upright where they would touch; returns
     that common beginning.
     """
+    names = list(names)
+    common, short = _shortened(names)
+    axes.set_xticks(range(len(short)), short, rotation=90 if upright_mm(names, room_mm) else 0)
+    axes.set_xlim(-0.6, len(short) - 0.4)
+    return common
+
+
+def upright_mm(names, room_mm):
+    """The height of names below an axis that has so much room, 0 where they do not stand upright.
+    """
+    _, short = _shortened(names)
+    longest = CHARACTER_MM * max(map(len, short), default=0)
+    return longest if longest > room_mm / max(1, len(short)) - 1 else 0
+
+
+def _shortened(names):
+    """What all names begin with, and what follows in each."""
     names = [str(name) for name in names]
     common = captions.common_beginning(names)
-    short = [name.removeprefix(common) for name in names]
-    upright = CHARACTER_MM * max(map(len, short), default=0) > room_mm / max(1, len(names)) - 1
-    axes.set_xticks(range(len(short)), short, rotation=90 if upright else 0)
-    axes.set_xlim(-0.6, len(names) - 0.4)
-    return common
+    return common, [name.removeprefix(common) for name in names]
 
 
 def wrapped(text, columns):
@@ -171,7 +185,8 @@ def wrapped(text, columns):
 
 def _upright_mm(axes):
     """The height of the longest name that stands upright below a panel."""
-    return CHARACTER_MM * max((len(label.get_text()) for label in axes.get_xticklabels()
+    labels = [tick.label1 for tick in axes.xaxis.majorTicks]  # those that name_positions made
+    return CHARACTER_MM * max((len(label.get_text()) for label in labels
                                if label.get_rotation()), default=0)
 
 

@@ -1,7 +1,9 @@
 """Numbers on axes and in labels with SI prefixes: 20 us, 3.5 ms, 12 MB; others plain."""
 import math
 
-from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib import rcParams
+from matplotlib.lines import TICKDOWN, TICKLEFT, Line2D
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m"), (1e-6, "u"),
             (1e-9, "n"))
@@ -48,8 +50,22 @@ def logarithmic(axis, unit, ticks=5):
     axis.set_major_formatter(lambda value, _: _short(value, unit))
     axis.set_major_locator(FixedLocator(_places(low, high, max(ticks, 3))))
     if 1 < math.log10(high / low) <= ticks:
-        axis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=60))
-        axis.set_minor_formatter(NullFormatter())
+        _minor_marks(axis, low, high)
+
+
+def _minor_marks(axis, low, high):
+    """Marks at 2 to 9 of every decade of an axis whose limits are final: one line that looks like
+    minor ticks, of which each takes as long to make as a panel's data."""
+    places = [factor * 10.0 ** power
+              for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)))
+              for factor in range(2, 10) if low <= factor * 10.0 ** power <= high]
+    across, axes = axis.axis_name == "x", axis.axes
+    xs, ys = (places, [0] * len(places)) if across else ([0] * len(places), places)
+    axes.add_artist(Line2D(
+        xs, ys, linestyle="none", marker=TICKDOWN if across else TICKLEFT,
+        markersize=rcParams[f"{axis.axis_name}tick.minor.size"], color="black",
+        markeredgewidth=rcParams[f"{axis.axis_name}tick.minor.width"], clip_on=False,
+        transform=axes.get_xaxis_transform() if across else axes.get_yaxis_transform()))
 
 
 def _short(value, unit):

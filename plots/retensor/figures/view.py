@@ -167,8 +167,10 @@ def rows_of(spec, results):
 
 def records(rows):
     """The rows as dicts with their labels as LABEL: a cell is made of few, for which a frame of
-    its own takes longer than all that is done with it."""
-    return [{LABEL: label, **row} for label, row in zip(rows.index, rows.to_dict("records"))]
+    its own takes longer than all that is done with it. Columns hold objects (results.py), which
+    `to_dict` would examine one by one."""
+    return [{LABEL: label, **dict(zip(rows.columns, values))}
+            for label, values in zip(rows.index, rows.to_numpy().tolist())]
 
 
 def make_view(results, spec, verdicts=()):
@@ -187,7 +189,10 @@ def make_view(results, spec, verdicts=()):
     facets = sort(fields.facet, (cell.facet for cell in cells))
     xs = sort(fields.x, (cell.x for cell in cells))
     series = sort(fields.hue, (cell.series for cell in cells))
-    cells.sort(key=lambda c: (facets.index(c.facet), xs.index(c.x), series.index(c.series)))
+    orders = [{value: place for place, value in enumerate(values)}
+              for values in (facets, xs, series)]
+    cells.sort(key=lambda c: [order[value] for order, value
+                              in zip(orders, (c.facet, c.x, c.series))])
     datasets = {str(kind): sorted(set(members["case.dataset"].astype(str)))
                 for kind, members in rows.groupby("case.data.kind", dropna=False)}
     notes = _machines(rows, results.sessions) + _notes(rows, cells, spec)
@@ -271,13 +276,16 @@ class _Fields:
         """Case fields, and the device, that differ inside a cell and are not averaged."""
         machine = "device" if self.machines else None
         used = list(dict.fromkeys(name for name in (self.facet, self.x, self.hue, machine) if name))
-        candidates = [name for name in rows.columns if self._splits(name) and name not in used]
-        texts = rows[[*used, *candidates]].apply(lambda values: values.map(text))
+        texts = {name: list(map(text, rows[name])) for name in used}
         found = []
-        for name in candidates:
-            if texts[name].nunique() == 1:
+        for name in (name for name in rows.columns if self._splits(name) and name not in used):
+            values = rows[name].tolist()
+            if all(value is values[0] for value in values):  # None in most columns
                 continue
-            if (texts.groupby([*used, *found])[name].nunique() > 1).any():
+            texts[name] = list(map(text, values))
+            cells = [texts[column] for column in (*used, *found)]
+            if len(set(texts[name])) > 1 and len(set(zip(*cells))) < len(
+                    set(zip(*cells, texts[name]))):
                 found.append(name)
         return found
 

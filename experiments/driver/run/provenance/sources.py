@@ -144,6 +144,7 @@ class Tree:
                     declaration.prepares, self.namespaces)
         self.index = {name: part.named() for name, part in self.parts.items()}
         self.descriptors = self._derived_from(BASE)
+        self.followed, self.digests = {}, {}  # of declarations that several methods reach
 
     def _derived_from(self, base):
         """The names of a class and of all that derive from it."""
@@ -206,23 +207,39 @@ class Tree:
         def counts(d):
             return not d.described and (on_device or Path(d.path).suffix not in CUDA_SOURCES)
 
-        reached = _reached(roots, indices, counts, lambda d: d.tokens)
-        of_host = _reached(roots, indices, counts, lambda d: d.host)
+        reached = _reached(roots, indices, counts, lambda d: self._words(d, "tokens"))
+        of_host = _reached(roots, indices, counts, lambda d: self._words(d, "host"))
 
-        def hashed(d, tokens):
-            function = d.prepares is not None and not d.is_class
-            return d.prepares or [] if function or describes(d) else tokens
+        def alone(d):
+            """Whether only the runs that it makes are hashed."""
+            return d.prepares is not None and not d.is_class or describes(d)
 
         return MethodHash(
-            source=_digest(" ".join(hashed(d, d.tokens)) for d in reached),
-            host=_digest(" ".join(cpp.without_device_lambdas(hashed(d, d.host))) for d in of_host),
+            source=_digest(self._part_digest(d, "tokens", alone(d)) for d in reached),
+            host=_digest(self._part_digest(d, "host", alone(d)) for d in of_host),
             kernels={(*d.namespace, name) for d in reached if d.kernel for name in d.names},
             part=part,
             reached=reached)
 
+    def _words(self, declaration, tokens):
+        """The words that are followed from `tokens` or `host` of a declaration."""
+        place = id(declaration), tokens
+        if place not in self.followed:
+            self.followed[place] = _followed(getattr(declaration, tokens))
+        return self.followed[place]
+
+    def _part_digest(self, declaration, tokens, alone):
+        """The digest of what a method's hash has of a declaration, which many methods reach."""
+        place = id(declaration), tokens, alone
+        if place not in self.digests:
+            kept = declaration.prepares or [] if alone else getattr(declaration, tokens)
+            kept = cpp.without_device_lambdas(kept) if tokens == "host" else kept
+            self.digests[place] = _text_digest(" ".join(kept))
+        return self.digests[place]
+
     def common(self):
         """Over all of common/ that data and oracles are made by."""
-        return _digest(" ".join(d.tokens) for name, part in self.parts.items()
+        return _digest(_text_digest(" ".join(d.tokens)) for name, part in self.parts.items()
                        if name[0] == "common" and name[1] not in ("cpd", "decompose", "device")
                        for d in part.declarations)
 
@@ -237,18 +254,24 @@ class Tree:
         return own is None or modules[own] in self.visible(part)
 
 
-def _reached(roots, indices, counts, tokens_of):
-    """What the roots lead to; `counts` tells what is followed."""
-    reached, ahead = {}, list(roots)
+def _reached(roots, indices, counts, words_of):
+    """What the roots lead to; `counts` tells what is followed. Every word is looked up once, and
+    once more in each file that has it."""
+    reached, ahead, known, known_in = {}, list(roots), set(), defaultdict(set)
     while ahead:
         declaration = ahead.pop()
         if id(declaration) in reached or not (counts(declaration) or declaration in roots):
             continue
         reached[id(declaration)] = declaration
-        for word in _followed(tokens_of(declaration)):
-            for index in indices:
+        words = words_of(declaration)
+        path = declaration.path
+        for index in indices:
+            for word in words - known:
                 ahead += index.get(word, ())
-                ahead += index.get((declaration.path, word), ())
+            for word in words - known_in[path]:
+                ahead += index.get((path, word), ())
+        known |= words
+        known_in[path] |= words
     return list(reached.values())
 
 
@@ -258,8 +281,13 @@ def _followed(tokens):
             if cpp.is_word(t) and (k == 0 or tokens[k - 1] not in (".", "->"))}
 
 
-def _digest(texts):
+def _text_digest(text):
+    """Empty for an empty text."""
+    return text and hashlib.sha256(text.encode()).hexdigest()
+
+
+def _digest(digests):
     digest = hashlib.sha256()
-    for text in sorted({hashlib.sha256(t.encode()).hexdigest() for t in texts if t}):
+    for text in sorted(set(digests) - {""}):
         digest.update(text.encode())
     return digest.hexdigest()
