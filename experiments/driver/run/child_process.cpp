@@ -6,10 +6,12 @@
 #include <sched.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/algorithm/string/trim_all.hpp>
 #include <cerrno>
 #include <csignal>
@@ -142,6 +144,53 @@ std::string ChildProcess::last_words() const {
 
 void ChildProcess::forget_output() {
   if (printed_ >= 0 && ftruncate(printed_, 0) == 0) lseek(printed_, 0, SEEK_SET);
+}
+
+LineSocket::~LineSocket() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+bool LineSocket::send(const std::string& line) const {
+  const auto text = line + '\n';
+  for (std::size_t sent = 0; sent < text.size();) {
+    const auto n = ::send(descriptor_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    sent += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+void LineSocket::leave() const {
+  shutdown(descriptor_, SHUT_RDWR);
+}
+
+std::optional<std::string> LineSocket::next() {
+  const auto end = received_.find('\n');
+  if (end == std::string::npos) return std::nullopt;
+  auto line = received_.substr(0, end);
+  received_.erase(0, end + 1);
+  return line;
+}
+
+std::optional<std::string> LineSocket::wait_for_next() {
+  auto line = next();
+  while (!line && receive(true)) line = next();
+  return line;
+}
+
+bool LineSocket::receive(bool wait) {
+  std::array<char, 65536> buffer{};
+  const auto n = recv(descriptor_, buffer.data(), buffer.size(), wait ? 0 : MSG_DONTWAIT);
+  if (n > 0) received_.append(buffer.data(), static_cast<std::size_t>(n));
+  return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+ConnectedChild::Pair ConnectedChild::socket_pair() {
+  std::array<int, 2> pair{};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0)
+    throw system_error("no socket pair for a child process: {}", std::strerror(errno));
+  return {LineSocket(pair[0]), LineSocket(pair[1])};
 }
 
 }  // namespace retensor::driver

@@ -3,14 +3,10 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <csignal>
-#include <cstring>
 
 #include "common/core/message.hpp"
 #include "common/core/text.hpp"
@@ -37,46 +33,6 @@ json ended(Status status, const std::string& reason) {
   return {{"status", name(status)}, {"reason", reason}};
 }
 
-/// A spawned process with its end of the socket.
-struct Worker::Child {
-  int socket = -1;
-  std::string received;
-  std::unique_ptr<ChildProcess> process;
-
-  explicit Child(const WorkerSetup& setup);
-  ~Child() {
-    process.reset();
-    close(socket);
-  }
-
-  void send(const std::string& line) const;
-};
-
-Worker::Child::Child(const WorkerSetup& setup) {
-  std::array<int, 2> pair{};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0)
-    throw system_error("no socket pair for a worker: {}", std::strerror(errno));
-  socket = pair[0];
-  try {
-    process = std::make_unique<ChildProcess>("/proc/self/exe", worker_command_line(setup), pair[1],
-                                             std::vector{kWorkerSocket});
-  } catch (const SystemError&) {
-    close(pair[0]);
-    close(pair[1]);
-    throw;
-  }
-  close(pair[1]);
-}
-
-void Worker::Child::send(const std::string& line) const {
-  for (std::size_t sent = 0; sent < line.size();) {
-    const auto n = ::send(socket, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return;  // dead: the wait for its answer finds out how
-    sent += static_cast<std::size_t>(n);
-  }
-}
-
 std::vector<std::string> worker_command_line(const WorkerSetup& setup) {
   return {"retensor",   "worker",
           "--registry", setup.at.registry,
@@ -96,20 +52,19 @@ void Worker::restart() {
 }
 
 json Worker::ask(const json& request, milliseconds limit) {
-  if (!child_) child_ = std::make_unique<Child>(setup_);
-  child_->process->forget_output();
-  child_->send(request.dump() + '\n');
+  if (!child_)
+    child_ =
+        std::make_unique<ConnectedChild>(worker_command_line(setup_), std::vector{kWorkerSocket});
+  child_->process.forget_output();
+  child_->socket.send(request.dump());  // to a dead one: the wait for its answer finds out how
   return wait_for_answer(limit);
 }
 
 json Worker::wait_for_answer(milliseconds limit) {
   const auto start = Clock::now();
-  std::array<char, 65536> buffer{};
   for (;;) {
-    const auto end = child_->received.find('\n');
-    if (end != std::string::npos) {
-      auto answer = json::parse(child_->received.substr(0, end), nullptr, false);
-      child_->received.erase(0, end + 1);
+    if (const auto line = child_->socket.next()) {
+      auto answer = json::parse(*line, nullptr, false);
       if (answer.is_object() && answer.contains("status") && answer.contains("reason"))
         return answer;
       restart();
@@ -124,17 +79,15 @@ json Worker::wait_for_answer(milliseconds limit) {
     }
     // At most a minute at a time: poll() takes an int.
     const auto wait = std::min(limit - spent, milliseconds{60000});
-    std::array<pollfd, 2> watched{{{child_->socket, POLLIN, 0}, {stop_.descriptor(), POLLIN, 0}}};
+    std::array<pollfd, 2> watched{
+        {{child_->socket.descriptor(), POLLIN, 0}, {stop_.descriptor(), POLLIN, 0}}};
     poll(watched.data(), watched.size(), static_cast<int>(wait.count()));
     stop_.update();
     if (stop_.at_once()) {
       restart();
       throw StoppedAtOnce("stopped at once by the second signal");
     }
-    if (watched[0].revents == 0) continue;
-    const auto n = recv(child_->socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (n > 0) child_->received.append(buffer.data(), static_cast<std::size_t>(n));
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return autopsy();
+    if (watched[0].revents != 0 && !child_->socket.receive()) return autopsy();
   }
 }
 
@@ -151,9 +104,9 @@ bool Worker::is_taken_away(int status) {
 }
 
 json Worker::autopsy() {
-  const bool half = !child_->received.empty();
-  const int status = child_->process->reap(kDeathLimit);
-  const auto words = child_->process->last_words();
+  const bool half = child_->socket.waiting() > 0;
+  const int status = child_->process.reap(kDeathLimit);
+  const auto words = child_->process.last_words();
   restart();
   if (is_taken_away(status)) throw StoppedAtOnce("stopped together with the worker");
   const auto said = words.empty() ? "" : "; its last words: " + words;

@@ -29,6 +29,8 @@
 
 namespace retensor::driver {
 
+struct ConnectedChild;
+
 inline constexpr int kWorkerSocket = 3;  ///< the descriptor on which a child finds its socket
 inline constexpr int kOomExit = 77;      ///< exit code of a child that ran out of memory
 
@@ -81,7 +83,6 @@ class Worker {
   void restart();
 
  private:
-  struct Child;
   nlohmann::json ask_twice(const nlohmann::json& request, std::chrono::milliseconds limit);
   nlohmann::json load(const std::string& dataset, const nlohmann::json& data,
                       std::chrono::milliseconds limit);
@@ -93,7 +94,7 @@ class Worker {
 
   WorkerSetup setup_;
   StopSignals& stop_;
-  std::unique_ptr<Child> child_;
+  std::unique_ptr<ConnectedChild> child_;
   std::string loaded_;
 };
 

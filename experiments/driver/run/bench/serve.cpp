@@ -1,11 +1,8 @@
 // The process of a worker: its limits, its end, and lines in and out.
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +14,7 @@
 
 #include "common/core/error.hpp"
 #include "experiments/driver/run/bench/bench.hpp"
+#include "experiments/driver/run/child_process.hpp"
 #include "experiments/driver/run/worker.hpp"
 
 namespace retensor::driver {
@@ -46,32 +44,6 @@ void limit_memory(Count bytes) {
     throw SystemError("the memory limit of a worker can't be set");
 }
 
-bool read_line(int socket, std::string& buffer, std::string& line) {
-  std::array<char, 65536> chunk{};
-  for (;;) {
-    const auto end = buffer.find('\n');
-    if (end != std::string::npos) {
-      line = buffer.substr(0, end);
-      buffer.erase(0, end + 1);
-      return true;
-    }
-    const auto n = recv(socket, chunk.data(), chunk.size(), 0);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    buffer.append(chunk.data(), static_cast<std::size_t>(n));
-  }
-}
-
-void write_line(int socket, const json& answer) {
-  const auto text = answer.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
-  for (std::size_t sent = 0; sent < text.size();) {
-    const auto n = send(socket, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw SystemError("the driver is gone");
-    sent += static_cast<std::size_t>(n);
-  }
-}
-
 }  // namespace
 
 int profiled_main(const WorkerSetup& setup, const std::string& request_path) {
@@ -91,12 +63,14 @@ int worker_main(const WorkerSetup& setup, int socket) {
   std::set_terminate(end_of_process);
 
   std::unique_ptr<Bench> bench;
-  std::string buffer, line;
-  while (read_line(socket, buffer, line)) {
-    write_line(socket, guarded([&] {
-                 if (!bench) bench = std::make_unique<Bench>(setup);
-                 return bench->answer(json::parse(line));
-               }));
+  LineSocket driver(socket);
+  while (const auto line = driver.wait_for_next()) {
+    const auto answer = guarded([&] {
+      if (!bench) bench = std::make_unique<Bench>(setup);
+      return bench->answer(json::parse(*line));
+    });
+    if (!driver.send(answer.dump(-1, ' ', false, json::error_handler_t::replace)))
+      throw SystemError("the driver is gone");
   }
   return 0;
 }

@@ -2,11 +2,9 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -28,28 +26,17 @@ namespace {
 constexpr std::size_t kLongestAnswer = std::size_t{1} << 20;
 constexpr milliseconds kLastMoment{1000};  ///< to end after its input has closed
 
-/// A connected pair of sockets, the second for the child.
-std::array<int, 2> socket_pair() {
-  std::array<int, 2> pair{};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0)
-    throw system_error("no socket pair for a program: {}", std::strerror(errno));
-  return pair;
-}
-
 class ProgramRun final : public ForeignRun {
  public:
   ProgramRun(const Case& c, const ForeignCode& code, const Problem& problem, Deadline deadline)
-      : folder_(c, problem), deadline_(deadline) {
-    const auto pair = socket_pair();
-    socket_ = pair[0];
-    process_ =
-        std::make_unique<ChildProcess>("/proc/self/exe", launch_command(code, folder_.path()),
-                                       pair[1], std::vector{STDIN_FILENO, STDOUT_FILENO});
-    close(pair[1]);
-  }
+      : folder_(c, problem),
+        deadline_(deadline),
+        child_(std::make_unique<ConnectedChild>(launch_command(code, folder_.path()),
+                                                std::vector{STDIN_FILENO, STDOUT_FILENO})) {}
   ~ProgramRun() override {
-    close(socket_);
-    if (process_) process_->reap(kLastMoment);
+    if (!child_) return;
+    child_->socket.leave();
+    child_->process.reap(kLastMoment);
   }
 
   Step read() override { return ask("read"); }
@@ -78,15 +65,12 @@ class ProgramRun final : public ForeignRun {
 
   ProblemFolder folder_;
   Deadline deadline_;
-  int socket_ = -1;
-  std::string received_;
-  std::unique_ptr<ChildProcess> process_;
+  std::unique_ptr<ConnectedChild> child_;  ///< until it is dead
 };
 
 Step ProgramRun::ask(const std::string& line) {
   const auto start = std::chrono::steady_clock::now();
-  const auto text = line + '\n';
-  if (send(socket_, text.data(), text.size(), MSG_NOSIGNAL) < 0) bury(line);
+  if (!child_->socket.send(line)) bury(line);
   const auto answer = answer_to(line);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   Step step{json::parse(answer, nullptr, false), spent.count()};
@@ -103,36 +87,30 @@ Step ProgramRun::ask(const std::string& line) {
 }
 
 std::string ProgramRun::answer_to(const std::string& line) {
-  std::array<char, 65536> buffer{};
+  auto& socket = child_->socket;
   for (;;) {
-    if (const auto end = received_.find('\n'); end != std::string::npos) {
-      auto answer = received_.substr(0, end);
-      received_.erase(0, end + 1);
-      return answer;
-    }
-    if (received_.size() > kLongestAnswer)
+    if (auto answer = socket.next()) return *answer;
+    if (socket.waiting() > kLongestAnswer)
       throw ForeignFault(
           Status::failed,
           fmt::format("answer to `{}`: no end of line within {} bytes", line, kLongestAnswer));
     const auto left = std::chrono::ceil<milliseconds>(deadline_ - std::chrono::steady_clock::now());
-    pollfd watched{socket_, POLLIN, 0};
+    pollfd watched{socket.descriptor(), POLLIN, 0};
     if (left.count() <= 0 || poll(&watched, 1, static_cast<int>(left.count())) == 0) {
-      process_.reset();
+      child_.reset();
       throw ForeignFault(Status::timeout,
                          fmt::format("the program had not answered `{}` at the end of the time "
                                      "that its case has",
                                      line));
     }
-    const auto n = recv(socket_, buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (n > 0) received_.append(buffer.data(), static_cast<std::size_t>(n));
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) bury(line);
+    if (!socket.receive()) bury(line);
   }
 }
 
 void ProgramRun::bury(const std::string& line) {
-  const int status = process_->reap(kLastMoment);
-  const auto words = process_->last_words();
-  process_.reset();
+  const int status = child_->process.reap(kLastMoment);
+  const auto words = child_->process.last_words();
+  child_.reset();
   const auto how = WIFSIGNALED(status)
                        ? fmt::format("died of SIG{}", sigabbrev_np(WTERMSIG(status)))
                        : fmt::format("ended with exit code {}", WEXITSTATUS(status));
