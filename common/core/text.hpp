@@ -1,8 +1,10 @@
 // Words that users write, mistype and read.
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +38,15 @@ std::string joined(const Items& items, std::string_view separator) {
     text += fmt::to_string(item);
   }
   return text;
+}
+
+/// The number that a text is as a whole; nothing where it is none that T can hold.
+template <class T>
+std::optional<T> number_in(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole ? std::optional(value) : std::nullopt;
 }
 
 /// "a, b and c", with the word before the last item.

@@ -1,6 +1,5 @@
 // The program `retensor`: dispatch to a subcommand and the exit code of its errors.
 #include <algorithm>
-#include <charconv>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -30,10 +29,8 @@ void expect_sane_environment() {
   boost::split(levels, given, boost::is_any_of(","));
   const auto fits = [](std::string text) {
     boost::trim(text);
-    int threads = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
-    return error == std::errc() && end == text.data() + text.size() && threads >= 1 &&
-           threads <= kMost;
+    const auto threads = number_in<int>(text);
+    return threads && *threads >= 1 && *threads <= kMost;
   };
   if (!std::ranges::all_of(levels, fits))
     throw input_error("OMP_NUM_THREADS: found '{}', expected 1 to {} threads", given, kMost);

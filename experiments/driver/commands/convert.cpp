@@ -1,7 +1,6 @@
 // retensor dataset convert: a tensor file in the format of another program, read back and compared.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -52,20 +51,14 @@ void require_ones(const Coo& tensor, const std::string& path) {
   });
 }
 
-/// The number that the shortest text of a value states.
-double as_written(float value) {
-  const auto text = fmt::format("{}", value);
-  double stated = 0;
-  std::from_chars(text.data(), text.data() + text.size(), stated);
-  return stated;
-}
-
 /// Values in single precision where that changes none of them: no bits of a binary file, and no
 /// digits of a text, where 0.1 stays 0.1.
 Coo narrowed(Coo tensor, bool from_text) {
   const auto keeps = [from_text](double value) {
     const auto narrow = static_cast<float>(value);
-    return static_cast<double>(narrow) == value || (from_text && as_written(narrow) == value);
+    // The number that the shortest text of the value states.
+    const auto as_written = [&] { return number_in<double>(fmt::format("{}", narrow)); };
+    return static_cast<double>(narrow) == value || (from_text && as_written() == value);
   };
   if (std::ranges::all_of(tensor.values.as<double>(), keeps))
     tensor.values = tensor.values.cast(DType::f32);

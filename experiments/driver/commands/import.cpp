@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -149,11 +148,9 @@ class Line {
  private:
   template <class T>
   T number(const std::string& column, const char* expected) const {
-    const auto cell = text(column);
-    T value{};
-    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (error != std::errc() || end != cell.data() + cell.size()) refuse(column, expected);
-    return value;
+    const auto value = number_in<T>(text(column));
+    if (!value) refuse(column, expected);
+    return *value;
   }
 
   std::map<std::string, std::string> cells_;

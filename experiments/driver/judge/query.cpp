@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <set>
 
+#include "common/core/text.hpp"
 #include "common/measure/statistics.hpp"
 #include "experiments/driver/run/results.hpp"
 
@@ -78,14 +78,11 @@ Estimate reduced(const std::vector<Estimate>& all, const std::string& how) {
 }
 
 /// A number, or a text that is one as a whole: `executed` holds texts alone.
-std::optional<double> number_in(const json& value) {
+std::optional<double> number_told(const json& value) {
   if (value.is_number()) return value.get<double>();
   if (!value.is_string()) return {};
-  const auto& text = value.get_ref<const std::string&>();
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole && std::isfinite(number) ? std::optional(number) : std::nullopt;
+  const auto number = number_in<double>(value.get_ref<const std::string&>());
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 bool rises_with_time(const std::string& path) {
@@ -120,7 +117,7 @@ std::optional<Estimate> estimate_in(const Row& row, const std::string& path) {
     const auto summary = summarise(samples);
     return with_launches({summary.ci_low, summary.median, summary.ci_high}, row);
   }
-  const auto number = number_in(found);
+  const auto number = number_told(found);
   if (!number) return {};
   if (rises_with_time(path)) return with_launches(with_time(*number, row, true), row);
   if (falls_with_time(path)) return with_launches(with_time(*number, row, false), row);

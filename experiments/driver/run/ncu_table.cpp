@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
 #include <cmath>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "common/core/message.hpp"
+#include "common/core/text.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -82,10 +82,8 @@ std::optional<double> factor_of(const std::string& unit) {
 std::optional<double> number_of(std::string text) {
   boost::erase_all(text, ",");
   boost::trim(text);
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != '\0' || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const auto value = number_in<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 using Record = std::vector<std::string>;

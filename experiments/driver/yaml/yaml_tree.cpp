@@ -6,7 +6,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -135,15 +134,6 @@ class TreeBuilder : public YAML::EventHandler {
   std::size_t values_ = 0;
 };
 
-template <class T>
-std::optional<T> whole(const std::string& text) {
-  T value{};
-  const char* first = text.data() + (text.size() > 1 && text[0] == '+' ? 1 : 0);
-  const auto [end, error] = std::from_chars(first, text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 bool looks_like_number(const std::string& text) {
   // from_chars also takes inf and nan, which are words here.
   return !text.empty() && text.find_first_not_of("+-.0123456789eE") == std::string::npos;
@@ -269,9 +259,10 @@ ParamValue scalar_value(const YamlNode& node) {
   const auto& text = node.text;
   if (node.quoted) return text;
   if (text == "true" || text == "false") return text == "true";
-  if (const auto integer = whole<std::int64_t>(text)) return *integer;
+  const auto unsigned_text = std::string_view(text).substr(text.size() > 1 && text[0] == '+');
+  if (const auto integer = number_in<std::int64_t>(unsigned_text)) return *integer;
   if (looks_like_number(text))
-    if (const auto number = whole<double>(text)) return *number;
+    if (const auto number = number_in<double>(unsigned_text)) return *number;
   return text;
 }
 

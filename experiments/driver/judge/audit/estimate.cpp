@@ -3,7 +3,6 @@
 #include "experiments/driver/judge/audit/estimate.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -39,12 +38,9 @@ double last_digit(std::string_view number) {
   const auto point = mantissa.find('.');
   const int decimals =
       point == std::string_view::npos ? 0 : static_cast<int>(mantissa.size() - point - 1);
-  int exponent = 0;
-  if (e != std::string_view::npos) {
-    const auto digits = number.substr(e + 1 + (number.substr(e + 1, 1) == "+" ? 1 : 0));
-    std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
-  }
-  return std::pow(10.0, exponent - decimals);
+  const auto digits =
+      e == number.npos ? "0" : number.substr(e + (number.substr(e + 1, 1) == "+" ? 2 : 1));
+  return std::pow(10.0, number_in<int>(digits).value_or(0) - decimals);
 }
 
 template <class F>
@@ -98,13 +94,12 @@ std::optional<Estimate> parse_printed(std::string_view text) {
   if (number.find_first_not_of("0123456789.eE+-") != std::string_view::npos ||
       number.substr(0, 1) == "-")
     return {};
-  double value = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (error != std::errc() || end != number.data() + number.size()) return {};
+  const auto value = number_in<double>(number);
+  if (!value) return {};
   const bool exact =
       !rounded && factor == 1 && number.find_first_of(".eE") == std::string_view::npos;
   const double unit = exact ? 0 : last_digit(number);
-  return Estimate{(value - unit) * factor, value * factor, (value + unit) * factor};
+  return Estimate{(*value - unit) * factor, *value * factor, (*value + unit) * factor};
 }
 
 Estimate operator-(const Estimate& a) {
