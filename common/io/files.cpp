@@ -131,4 +131,10 @@ void write_file(const std::string& path, std::string_view content) {
   file.commit();
 }
 
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  if (!path.empty()) fs::create_directories(path, error);
+  if (error) throw system_error("{}: the folder can't be made: {}", path.string(), error.message());
+}
+
 }  // namespace retensor

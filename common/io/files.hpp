@@ -57,6 +57,9 @@ class AtomicFile {
 /// The whole content at once.
 void write_file(const std::string& path, std::string_view content);
 
+/// The folder and those that hold it, where they are not there yet. Throws SystemError.
+void make_folder(const std::filesystem::path& path);
+
 /// A new folder that only this user can enter, gone when the object is.
 class ScratchFolder {
  public:

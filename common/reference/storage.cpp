@@ -1,8 +1,7 @@
 // Oracles on disk, so that a worker process need not build what another one built.
 //
 // Little-endian: 8 bytes of magic, a version, the payload, and the SHA-256 of all before it as 64
-// hexadecimal digits. A file is written beside its place and renamed, so that a reader never meets
-// half of one.
+// hexadecimal digits.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -11,6 +10,7 @@
 
 #include "common/core/hash.hpp"
 #include "common/core/message.hpp"
+#include "common/io/files.hpp"
 #include "common/reference/data.hpp"
 
 namespace retensor::reference {
@@ -26,7 +26,7 @@ concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 /// Writes fields, and the digest of all that was written.
 class Writer {
  public:
-  explicit Writer(const std::string& path) : path_(path), file_(path, std::ios::binary) {}
+  explicit Writer(const std::string& path) : file_(path) {}
 
   template <class... Fields>
   void operator()(const Fields&... fields) {
@@ -34,14 +34,13 @@ class Writer {
   }
   void finish() {
     const std::string digest = hash_.hex();
-    file_.write(digest.data(), static_cast<std::streamsize>(digest.size()));
-    file_.close();
-    if (!file_) throw system_error("{}: can't be written", path_);
+    file_.write(digest.data(), digest.size());
+    file_.commit();
   }
 
  private:
   void raw(const void* data, std::size_t bytes) {
-    file_.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
+    file_.write(data, bytes);
     hash_.update(data, bytes);
   }
   template <Number T>
@@ -60,8 +59,7 @@ class Writer {
     x.values.visit([this](const auto& v) { put(v); });
   }
 
-  std::string path_;
-  std::ofstream file_;
+  AtomicFile file_;
   Sha256 hash_;
 };
 
@@ -139,14 +137,10 @@ void describe(Archive& archive, Data& d) {
 }  // namespace
 
 void Expected::save(const std::string& path) const {
-  const std::string unfinished = path + ".part";
-  Writer out(unfinished);
+  Writer out(path);
   out(kMagic, kVersion);
   describe(out, *data_);
   out.finish();
-  std::error_code failure;
-  std::filesystem::rename(unfinished, path, failure);
-  if (failure) throw system_error("{}: {}", path, failure.message());
 }
 
 Expected Expected::load(const std::string& path) {

@@ -3,12 +3,11 @@
 #include "experiments/driver/judge/calibration.hpp"
 
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
 
-#include "common/core/error.hpp"
+#include "common/io/files.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/run/results.hpp"
@@ -58,8 +57,7 @@ int calibrate_command(const Given& given) {
   tell_warnings(rows.warnings);
   const auto made = calibrate(rows.rows);
   const auto path = given.text("out");
-  if (!path.empty() && !(std::ofstream(path) << made.dump(2) << '\n'))
-    throw SystemError(path + ": can't be written");
+  if (!path.empty()) write_file(path, made.dump(2) + '\n');
   if (given.flag("json")) {
     std::cout << made.dump(2) << '\n';
     return 0;

@@ -11,6 +11,7 @@
 
 #include "common/core/message.hpp"
 #include "common/core/text.hpp"
+#include "common/io/files.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/process.hpp"
@@ -177,7 +178,7 @@ class Fetcher {
   int fetch_file(const Dataset& d, const FetchedFile& file) const {
     const bool shared = file.path != own(file, d);
     if (shared) return 0;
-    fs::create_directories(fs::path(file.path).parent_path());
+    make_folder(fs::path(file.path).parent_path());
     Args argv = {program_,  "--url",        at_mirror(file.url, mirror_), "--out",
                  file.path, "--most-bytes", std::to_string(most_bytes(d))};
     const auto expected =
@@ -271,7 +272,7 @@ int fetch_datasets(const Args& named, const DatasetRegistry& datasets, const Giv
   if (named.empty() == paper.empty())
     throw input_error("dataset: expected fetch NAME... or fetch --paper ID");
   const auto cache = given.cache();
-  fs::create_directories(cache);
+  make_folder(cache);
   const auto jobs = jobs_of(paper.empty() ? named : names_of_paper(paper, datasets), datasets,
                             cache, given.flag("new-checksum"));
   const auto free = free_bytes(cache);

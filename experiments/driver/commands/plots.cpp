@@ -1,10 +1,8 @@
 // retensor plot, report and export: all run the Python package of plots/ on result files.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
-#include "common/core/message.hpp"
 #include "common/io/files.hpp"
 #include "experiments/driver/commands/catalogue.hpp"
 #include "experiments/driver/commands/commands.hpp"
@@ -31,20 +29,12 @@ Options plot_options(const char* out) {
 
 /// Writes a file and returns its path.
 std::string write_page(const fs::path& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  if (!file.flush()) throw SystemError(path.string() + ": can't be written");
+  write_file(path.string(), text);
   return path.string();
 }
 
 std::string write_json(const fs::path& path, const nlohmann::json& content) {
   return write_page(path, content.dump(1) + '\n');
-}
-
-void make_folder(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) throw system_error("{}: {}", path, error.message());
 }
 
 /// Verdicts stand on committed rows, unless the user names others.
@@ -136,12 +126,11 @@ namespace {
 
 int export_command(const Given& given) {
   const fs::path out = given.text("out");
-  if (out.has_parent_path()) make_folder(out.parent_path().string());
+  make_folder(out.parent_path());
+  const ScratchFolder scratch;
   const auto rows =
-      write_page(out.string() + ".rows.jsonl", rows_text(required_results(given.positionals())));
-  const int code = run_package({"export", "--rows", rows, "--out", out.string()});
-  fs::remove(rows);
-  return code;
+      write_page(scratch.path() / "rows.jsonl", rows_text(required_results(given.positionals())));
+  return run_package({"export", "--rows", rows, "--out", out.string()});
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 
 #include "common/core/message.hpp"
 #include "common/core/text.hpp"
+#include "common/io/files.hpp"
 #include "experiments/driver/commands/commands.hpp"
 #include "experiments/driver/data/process.hpp"
 #include "experiments/driver/run/child_process.hpp"
@@ -72,12 +72,8 @@ int notice_of(const Plan& plan) {
   return static_cast<int>(std::min<std::int64_t>(65535, 2 * limit.count() + 30));
 }
 
-void make_folders(const std::string& folder) {
-  for (const auto* part : {"shards", "logs"}) {
-    std::error_code error;
-    fs::create_directories(fs::path(folder) / part, error);
-    if (error) throw system_error("{}/{}: {}", folder, part, error.message());
-  }
+void make_folders(const fs::path& folder) {
+  for (const auto* part : {"shards", "logs"}) make_folder(folder / part);
 }
 
 int submit_to_slurm(const Submission& submission, const std::vector<Task>& tasks,
@@ -95,8 +91,7 @@ int submit_to_slurm(const Submission& submission, const std::vector<Task>& tasks
   }
   make_folders(submission.folder);
   const auto path = (fs::path(submission.folder) / "job.sh").string();
-  if (!(std::ofstream(path) << script).flush())
-    throw SystemError(path + ": the script can't be written");
+  write_file(path, script);
   const int code = run_process({"sbatch", "--parsable", path});
   if (code != 0) throw system_error("sbatch refused {} (exit code {})", path, code);
   return 0;

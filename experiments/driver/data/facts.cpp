@@ -32,7 +32,7 @@ void keep(const json& facts, const fs::path& path) {
   const json content = {
       {"version", kVersion}, {"facts", facts}, {"sha256", sha256_hex(facts.dump())}};
   try {
-    fs::create_directories(path.parent_path());
+    make_folder(path.parent_path());
     write_file(path.string(), content.dump() + '\n');
   } catch (const std::runtime_error&) {
     return;  // made again when next needed

@@ -191,7 +191,7 @@ void Checksums::forget(const std::vector<std::string>& urls) {
 
 void Checksums::replace(const std::vector<std::string>& urls, const std::vector<Checksum>& by) {
   const auto folder = fs::path(own_file_).parent_path();
-  fs::create_directories(folder);
+  make_folder(folder);
   const LockedFolder lock(folder.string());
   own_ = read_checksums(own_file_);
   std::erase_if(own_, [&](const Checksum& c) { return std::ranges::count(urls, c.url) > 0; });

@@ -13,6 +13,7 @@
 #include "common/core/hash.hpp"
 #include "common/core/message.hpp"
 #include "common/io/cache.hpp"
+#include "common/io/files.hpp"
 #include "common/io/read.hpp"
 #include "experiments/driver/data/bytes.hpp"
 #include "experiments/driver/data/datasets.hpp"
@@ -329,8 +330,7 @@ std::shared_ptr<const Coo> DatasetRegistry::obtain(const Dataset& d,
   std::error_code error;
   if (d.needs_input && !origin.recipe.empty() && !fs::exists(origin.input, error))
     throw input_error("data set {}: {}", d.name, how_to_give(d));
-  fs::create_directories(fs::path(cached).parent_path(), error);
-  if (error) throw system_error("{}: {}", cache_dir, error.message());
+  make_folder(fs::path(cached).parent_path());
   const auto kept_files = d.fetch.url.empty() ? "" : kept_at(cache_dir, fetched_path(d.fetch));
   const bool reads_fetched =
       !kept_files.empty() && (origin.file == kept_files || origin.input == kept_files);

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/core/message.hpp"
+#include "common/io/files.hpp"
 #include "experiments/driver/run/results.hpp"
 #include "experiments/driver/run/session.hpp"
 #include "experiments/driver/spec/case.hpp"
@@ -26,13 +27,6 @@ namespace {
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
   throw system_error("{}: {}: {}", path, what, std::strerror(errno));
-}
-
-void create_folder(const fs::path& folder) {
-  std::error_code error;
-  if (!folder.empty()) fs::create_directories(folder, error);
-  if (error)
-    throw system_error("{}: the folder can't be made: {}", folder.string(), error.message());
 }
 
 /// A new file survives a power cut once its folder is flushed too.
@@ -84,7 +78,7 @@ struct Store::State {
 
 void Store::State::open_locked() {
   const auto folder = fs::path(path).parent_path();
-  create_folder(folder);
+  make_folder(folder);
   std::error_code error;
   const bool existed = fs::exists(path, error);
   if (existed && !fs::is_regular_file(path, error))

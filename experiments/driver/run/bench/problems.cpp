@@ -1,13 +1,13 @@
 #include "experiments/driver/run/bench/problems.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <stdexcept>
 
 #include "common/advise/trial.hpp"
 #include "common/core/error.hpp"
 #include "common/core/hash.hpp"
 #include "common/decompose/text_params.hpp"
+#include "common/io/files.hpp"
 #include "experiments/driver/run/bench/bench.hpp"
 #include "experiments/driver/run/currency.hpp"
 #include "experiments/driver/run/labels.hpp"
@@ -27,14 +27,11 @@ std::string problem_key(const Case& c, const json& data) {
 
 /// An oracle that can't be kept (full disk) costs time after a death and nothing else.
 void keep(const reference::Expected& oracle, const fs::path& path) {
-  const auto part = fmt::format("{}.{}.part", path.string(), getpid());
-  std::error_code ignored;
   try {
-    fs::create_directories(path.parent_path());
-    oracle.save(part);
-    fs::rename(part, path);
+    make_folder(path.parent_path());
+    oracle.save(path.string());
   } catch (const std::runtime_error&) {
-    fs::remove(part, ignored);
+    return;  // computed again when next needed
   }
 }
 

@@ -108,10 +108,7 @@ ProblemFolder::ProblemFolder(const Case& c, const Problem& problem) {
   write_tensor((scratch_.path() / ("tensor." + format)).string(), format, problem.x());
   if (has_second(problem))
     write_tensor((scratch_.path() / ("second." + format)).string(), format, problem.y());
-  std::ofstream out(scratch_.path() / "problem.json");
-  out << problem_json(c, problem).dump(2) << '\n';
-  out.close();
-  if (!out) throw SystemError(path() + "/problem.json: the file can't be written");
+  write_file(path() + "/problem.json", problem_json(c, problem).dump(2) + '\n');
 }
 
 std::string ProblemFolder::write_operands(const std::vector<Matrix>& dense) {
