@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <set>
 
 #include <fmt/format.h>
+#include <boost/algorithm/string.hpp>
 
 #include "common/core/message.hpp"
 #include "common/core/text.hpp"
@@ -64,28 +64,14 @@ Recipes read_recipes(const std::string& folder) {
   return recipes;
 }
 
-/// The recipes of a folder, read when an entry names one for the first time.
-class RecipesOf {
- public:
-  explicit RecipesOf(std::string folder) : folder_(std::move(folder)) {}
-  const Recipes& operator()() {
-    if (!recipes_) recipes_ = read_recipes(folder_);
-    return *recipes_;
-  }
-
- private:
-  std::string folder_;
-  std::optional<Recipes> recipes_;
-};
-
 /// Generators have the parameters that their shape states; those of recipes are declared.
-void check_recipe(const YamlNode& make, RecipesOf& recipes) {
+void check_recipe(const YamlNode& make, const Recipes& recipes) {
   const auto& name = make.need("recipe");
   if (generators().contains(name.text)) return;
-  const auto recipe = recipes().find(name.text);
-  if (recipe == recipes().end()) {
+  const auto recipe = recipes.find(name.text);
+  if (recipe == recipes.end()) {
     auto words = names_of(generators());
-    for (const auto& known : names_of(recipes())) words.push_back(known);
+    for (const auto& known : names_of(recipes)) words.push_back(known);
     refuse_unknown(name.at, "recipe", name.text, words);
   }
   auto words = recipe->second;
@@ -95,7 +81,7 @@ void check_recipe(const YamlNode& make, RecipesOf& recipes) {
       refuse_unknown(param.key_at, "parameter of " + name.text, param.key, words);
 }
 
-void read_make(Dataset& d, const YamlNode& make, RecipesOf& recipes) {
+void read_make(Dataset& d, const YamlNode& make, const Recipes& recipes) {
   check_recipe(make, recipes);
   d.recipe = make.need("recipe").text;
   d.needs_input = text_or(make, "needs") == "input";
@@ -164,7 +150,7 @@ Dataset variant_of(const Dataset& base, const std::string& variant, const YamlNo
 /// `directory`: of the file that holds the entry; `root`: the registry's, which files may not
 /// leave.
 Dataset dataset_of(const YamlNode& entry, const std::string& directory, const std::string& root,
-                   RecipesOf& recipes) {
+                   const Recipes& recipes) {
   Dataset d;
   d.name = entry.key;
   d.at = entry.key_at;
@@ -197,7 +183,7 @@ class Reader {
  public:
   Reader(const std::string& path, const std::string& recipes,
          std::map<std::string, Dataset>& datasets)
-      : root_(folder_of(path)), recipes_(recipes), datasets_(datasets) {
+      : root_(folder_of(path)), recipes_(read_recipes(recipes)), datasets_(datasets) {
     files_.insert(fs::weakly_canonical(fs::absolute(path)).string());
   }
 
@@ -260,26 +246,22 @@ class Reader {
   }
 
   std::string root_;
-  RecipesOf recipes_;
+  const Recipes recipes_;
   std::map<std::string, Dataset>& datasets_;
   std::set<std::string> files_;
 };
 
-/// m, n and k of "matmul-<m>-<n>-<k>"; a mode length such as m n must fit 32-bit indices.
+/// m, n and k of "matmul-<m>-<n>-<k>": 16 bits each, so that a mode length m n has 32.
 std::optional<std::array<std::uint64_t, 3>> matmul_sizes(const std::string& name) {
-  constexpr std::string_view kPrefix = "matmul";
-  constexpr std::uint64_t kMaxSize = 65535;
-  if (!name.starts_with(kPrefix)) return std::nullopt;
+  std::vector<std::string> words;
+  boost::split(words, name, boost::is_any_of("-"));
   std::array<std::uint64_t, 3> sizes{};
-  const char* at = name.data() + kPrefix.size();
-  const char* const end = name.data() + name.size();
-  for (auto& size : sizes) {
-    if (at == end || *at != '-') return std::nullopt;
-    const auto [next, error] = std::from_chars(at + 1, end, size);
-    if (error != std::errc() || size == 0 || size > kMaxSize) return std::nullopt;
-    at = next;
+  if (words.size() != 1 + sizes.size() || words.front() != "matmul") return std::nullopt;
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    sizes[k] = number_in<std::uint16_t>(words[k + 1]).value_or(0);
+    if (sizes[k] == 0) return std::nullopt;
   }
-  return at == end ? std::optional(sizes) : std::nullopt;
+  return sizes;
 }
 
 Dataset matmul_dataset(const std::string& name, const std::array<std::uint64_t, 3>& sizes) {
