@@ -30,12 +30,7 @@ advise::Experience experience_for(const Given& given) {
   const auto file = given.text("model");
   if (file.empty()) return advise::Experience::built_in();
   const MappedFile content(file);
-  try {
-    return advise::Experience::parse(content.view());
-  } catch (InputError& e) {
-    e.add_context(file);
-    throw;
-  }
+  return in_context(file, [&] { return advise::Experience::parse(content.view()); });
 }
 
 int train_model(const Given& given) {
@@ -162,14 +157,8 @@ advise::Wish wish_of(const Given& given) {
   wish.calls = given.get<double>("calls");
   if (!(wish.calls >= 1 && wish.calls <= 1e12))
     throw input_error("--calls: found {:g}, expected 1 to 1e12", wish.calls);
-  if (const auto memory = given.text("memory"); !memory.empty()) {
-    try {
-      wish.memory = bytes_from(memory);
-    } catch (InputError& e) {
-      e.add_context("--memory");
-      throw;
-    }
-  }
+  if (const auto memory = given.text("memory"); !memory.empty())
+    wish.memory = in_context("--memory", [&] { return bytes_from(memory); });
   const auto error = given.get<double>("error");
   if (!(error >= 0)) throw input_error("--error: found {:g}, expected 0 or more", error);
   if (error > 0) wish.error = error;

@@ -98,12 +98,8 @@ class Line {
   /// What `read` makes of a cell; its errors get the line and the column.
   template <class Read>
   auto named(const std::string& column, Read read) const {
-    try {
-      return read(text(column));
-    } catch (InputError& e) {
-      e.add_context(fmt::format("{}:{}: {}", at_.file, at_.line, column));
-      throw;
-    }
+    return in_context(fmt::format("{}:{}: {}", at_.file, at_.line, column),
+                      [&] { return read(text(column)); });
   }
 
   /// Throws InputError where no run can have measured the case.
@@ -114,12 +110,7 @@ class Line {
              fmt::format("{} for {}", c.has_mode ? "none" : "one, counted from 0,", operation));
     if (has_rank(c.problem.operation) == text("rank").empty())
       refuse("rank", fmt::format("{} for {}", text("rank").empty() ? "one" : "none", operation));
-    try {
-      check_problem(c.problem, dims, dims);
-    } catch (InputError& e) {
-      e.add_context(fmt::format("{}:{}", at_.file, at_.line));
-      throw;
-    }
+    located(at_, [&] { check_problem(c.problem, dims, dims); });
   }
 
   /// Throws ParseError for a method that this program lacks, if it has any of the same backend.

@@ -9,7 +9,7 @@
 #include <limits>
 #include <set>
 
-#include "common/core/error.hpp"
+#include "common/core/message.hpp"
 
 namespace retensor::driver {
 using nlohmann::json;
@@ -256,12 +256,7 @@ Claim read_claim(const YamlNode& node) {
   claim.place = node.need("place").text;
   claim.kind = node.need("kind").text;
   read_hardware(node.need("hardware"), claim);
-  try {
-    read_way(node, claim);
-  } catch (ParseError& e) {
-    e.add_context("claim " + claim.id);
-    throw;
-  }
+  in_context("claim " + claim.id, [&] { read_way(node, claim); });
   return claim;
 }
 

@@ -169,12 +169,7 @@ Row Lines::row(std::size_t place) {
   auto& [line, file, where] = rows[place];
   auto whole = line.is_binary() ? json::from_cbor(line.get_binary()) : std::move(line);
   const auto& session = sessions.at(text_of(whole, "session"));
-  try {
-    return Row(std::move(whole), session, confirmations);
-  } catch (InputError& e) {
-    e.add_context(where);
-    throw;
-  }
+  return in_context(where, [&] { return Row(std::move(whole), session, confirmations); });
 }
 
 /// Whether the command line of its session has this option.

@@ -148,14 +148,11 @@ Outcome judged(const Check& check, const std::optional<Estimate>& left,
 Outcome evaluated(const Findings& f, const Rule& rule, const Check& check, std::size_t row,
                   Rounding rounding, Used& used) {
   const Figures names(f, rounding, used, rule.table, row);
-  try {
+  return in_context(fmt::format("{}:{}: {}", f.file, rule.at.line, rule.id), [&] {
     auto outcome = judged(check, evaluate(check.left, names), evaluate(check.right, names));
     if (!rule.table.empty()) outcome.row = f.tables.at(rule.table).rows[row];
     return outcome;
-  } catch (InputError& e) {
-    e.add_context(fmt::format("{}:{}: {}", f.file, rule.at.line, rule.id));
-    throw;
-  }
+  });
 }
 
 /// What fits with one of the two ways of rounding alone is open.
