@@ -64,7 +64,7 @@ def test_a_case_that_needs_more_than_the_spec_allows_is_skipped(workspace):
     spec = workspace.spec(["pasta.cpu.coo"], operation="ttm", measure={"memory": "64MiB"},
                           axes={"dataset": "random", "mode": 1, "rank": 16})
     done = run("plan", spec, "--registry", workspace.registry)
-    assert "0 cases; 1 skip," in done.stdout
+    assert "0 cases; 1 skip;" in done.stdout
     said = re.search("needs about ([0-9.]+) MiB of memory, the spec allows 64.0 MiB", done.stdout)
     done = run("plan", spec, "--registry", workspace.registry, "--json")
     (skip,), = (plan["skips"] for plan in json.loads(done.stdout))

@@ -169,8 +169,8 @@ def test_each_better_start_of_tucker_is_written_at_once(workspace):
 
 def test_the_manual_gives_a_tensor_of_ones_own_a_name(workspace):
     manual = (ROOT / "plots/docs/how-to/own-tensors.md").read_text()
-    entry = re.search(r"```yaml\n(datasets:.*?)```", manual, re.DOTALL)[1]
-    workspace.registry.write_text("schema: 1\n" + entry)
+    entry = re.search(r"```yaml\n(schema: 1\ndatasets:.*?)```", manual, re.DOTALL)[1]
+    workspace.registry.write_text(entry)
     dims = json.loads(re.search(r"dims: (\[.*?\])", entry)[1])
     nnz = int(re.search(r"nnz: (\d+)", entry)[1])
     places = (np.arange(nnz) * (np.prod(dims) // nnz)).tolist()
